@@ -1,0 +1,45 @@
+# Every target sets up and reuses .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow lint format check bench clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+setup: $(STAMP)  ## Create .venv with everything for development
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup  ## Run the main job on a built-in task; results in ./esbas-demo
+	$(BIN)/esbas demo
+
+test: setup  ## Run the default tests
+	$(BIN)/python -m pytest -n 2
+
+test-slow: setup  ## Run the slow reproductions too
+	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+
+lint: setup  ## Check format, style, types and import layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup  ## Format the code and mend what can be mended by itself
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: lint test  ## Everything that CI checks
+
+bench: setup  ## Measure speed, as ratios within one run
+	$(BIN)/python -m benchmarks
+
+clean:  ## Remove .venv, caches and results
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/*.egg-info esbas-*/
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,80 @@
+"""Save files: nested plain data and arrays in one zip, written atomically, read without running any code.
+
+The file is an uncompressed `.npz`: the entry `json` holds the nested data, in which `{"$array": "a3"}` stands for the entry `a3`.
+"""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from esbas.columns import Array
+from esbas.errors import SaveFileError
+
+FORMAT = 1
+
+
+def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
+    """Write the state to `path`, or, if anything fails, leave what was there as it was."""
+    arrays: dict[str, Array] = {}
+    text = json.dumps({"kind": kind, "format": FORMAT, "state": _pack(state, arrays)}, allow_nan=True)
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            np.savez(file, allow_pickle=False, json=np.frombuffer(text.encode(), np.uint8), **arrays)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    """Read what `write` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        content = json.loads(arrays.pop("json").tobytes())
+        found, version, state = content["kind"], content["format"], content["state"]
+    except FileNotFoundError:
+        raise SaveFileError(f"a save file must exist, but there is none at {str(path)!r}: check the path") from None
+    except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+        remedy = "go back to an earlier copy"
+        raise SaveFileError(f"{str(path)!r} must be a whole esbas save file, but is damaged ({error}): {remedy}") from error
+    if version > FORMAT:
+        remedy = "upgrade esbas"
+        raise SaveFileError(f"save formats up to {FORMAT} can be read, but {str(path)!r} has format {version}: {remedy}")
+    if found != kind:
+        raise SaveFileError(f"{str(path)!r} must hold a {kind}, but holds a {found}: give the path of a {kind}")
+    return dict(_unpack(state, arrays))
+
+
+def _pack(value: Any, arrays: dict[str, Array]) -> Any:
+    """The value with every array moved to `arrays`."""
+    if isinstance(value, np.ndarray):
+        if value.dtype == object:
+            raise SaveFileError(f"arrays of numbers can be saved, but got objects {value!r}: store numbers or plain data")
+        name = f"a{len(arrays)}"
+        arrays[name] = value
+        return {"$array": name}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise SaveFileError(f"the keys of saved data must be text, but got {list(value)!r}: use str(key)")
+        return {key: _pack(item, arrays) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_pack(item, arrays) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise SaveFileError(f"plain data and arrays can be saved, but got {type(value).__name__}: store what it is made of")
+
+
+def _unpack(value: Any, arrays: dict[str, Array]) -> Any:
+    if isinstance(value, dict):
+        return arrays[value["$array"]] if set(value) == {"$array"} else {k: _unpack(v, arrays) for k, v in value.items()}
+    return [_unpack(item, arrays) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,52 @@
+"""UCB1 on all rounds (inside ESBAS) and on a sliding window (SSBAS)."""
+
+import math
+
+import numpy as np
+
+from esbas.bandits.index import IndexBandit
+from esbas.bandits.memory import AllRounds, Memory, Window
+from esbas.errors import require
+
+
+def ucb_bonus(xi: float, total: float, pulls: float) -> float:
+    """√(ξ ln n / n_k)."""
+    return math.sqrt(xi * math.log(total) / pulls)
+
+
+class UCB1(IndexBandit):
+    """x_k + √(ξ ln n / n_k): Pseudo-code 2 of the paper with ξ = 1/4; Auer, Cesa-Bianchi & Fischer (2002) have ξ = 2.
+
+    n_k pulls and mean x_k of arm k, n pulls in all. An arm without a pull goes first; the lowest number wins ties. For rewards in
+    a range of width `spread`, the bonus is that many times larger.
+    """
+
+    any_scale = True
+
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        xi: float = 0.25,
+        spread: float = 1.0,
+        memory: Memory | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
+        require(math.isfinite(xi) and xi >= 0, "xi >= 0", xi=xi)
+        self.xi, self.spread = xi, spread
+
+    def index(self, mean: float, pulls: float) -> float:
+        """The formula above."""
+        return mean + self.spread * ucb_bonus(self.xi, self.memory.total, pulls)
+
+
+class SlidingUCB(UCB1):
+    """UCB1 on the last floor(τ · fraction) rounds before round τ: the bandit of SSBAS (Section 5) with fraction = 1/2."""
+
+    def __init__(
+        self, n_arms: int, *, xi: float = 0.25, fraction: float = 0.5, spread: float = 1.0, rng: np.random.Generator | None = None
+    ) -> None:
+        require(0 < fraction <= 1, "0 < fraction <= 1", fraction=fraction)
+        memory = Window(n_arms, size=lambda tau: math.floor(tau * fraction))
+        super().__init__(n_arms, xi=xi, spread=spread, memory=memory, rng=rng)

@@ -1,0 +1,56 @@
+"""Growing arrays that are handed out as read-only views."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from esbas.errors import InvalidValueError
+
+Array = NDArray[Any]
+
+
+class Columns:
+    """Named arrays that grow at the end, each at its own pace; the first rows settle shape and type."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Array] = {}
+        self._sizes: dict[str, int] = {}
+
+    def __getitem__(self, name: str) -> Array:
+        """All rows of a column, as a read-only view."""
+        return frozen(self._rows[name][: self._sizes[name]], copy=False)
+
+    def extend(self, rows: Mapping[str, Array]) -> None:
+        """Append rows to columns: all of them, or, if any do not fit, none. O(1) per row on average."""
+        for name, new in rows.items():
+            old = self._rows.setdefault(name, np.empty((64, *new.shape[1:]), new.dtype))
+            if new.shape[1:] != old.shape[1:] or not np.can_cast(new.dtype, old.dtype, "same_kind"):
+                got, kept = (f"{column.dtype} of shape {column.shape[1:]}" for column in (new, old))
+                raise InvalidValueError(f"{name} must all be alike, but got {got} after {kept}: flatten or pad them")
+        for name, new in rows.items():
+            start = self._sizes.get(name, 0)
+            end, old = start + len(new), self._rows[name]
+            if end > len(old):
+                self._rows[name] = np.empty((max(end, 2 * len(old)), *old.shape[1:]), old.dtype)
+                self._rows[name][:start] = old[:start]
+            self._rows[name][start:end], self._sizes[name] = new, end
+
+    def state_dict(self) -> dict[str, Array]:
+        """The arrays."""
+        return {name: self[name] for name in self._rows}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """From arrays."""
+        self._rows, self._sizes = {}, {}
+        self.extend(state)
+
+
+def frozen(values: ArrayLike, *, copy: bool = True) -> Array:
+    """The values as a read-only array; copied if somebody else could still write to them."""
+    array = np.asarray(values)
+    if array.flags.writeable:
+        array = array.copy() if copy and array is values else array.view()
+        array.flags.writeable = False
+    return array

@@ -1,0 +1,59 @@
+"""Every exception of esbas. Each is also the builtin that a caller would expect, and tells rule, value and remedy."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class EsbasError(Exception):
+    """The base of all errors that esbas raises."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""  # KeyError would print the message in quotes
+
+
+class InvalidValueError(EsbasError, ValueError):
+    """A value breaks a rule."""
+
+
+class UnknownNameError(EsbasError, KeyError, ValueError):
+    """A name that nobody has."""
+
+
+class ChoiceError(EsbasError, ValueError):
+    """A choice was told twice, or was never asked for here."""
+
+
+class SpaceError(EsbasError, TypeError, ValueError):
+    """The spaces of learners and environment differ."""
+
+
+class NotEpisodicError(EsbasError, RuntimeError):
+    """An episode did not end within the step limit."""
+
+
+class SaveFileError(EsbasError, ValueError):
+    """A save file is damaged, too new, or belongs to another run."""
+
+
+class ContractError(EsbasError, AssertionError):
+    """A plug-in breaks its contract (raised by `esbas.testing`)."""
+
+
+def require(holds: bool, rule: str, remedy: str = "", /, **got: object) -> None:
+    """Raise an InvalidValueError unless the rule holds.
+
+    >>> require(False, "xi >= 0", xi=-1)
+    Traceback (most recent call last):
+    esbas.errors.InvalidValueError: `xi >= 0` must hold, but got xi=-1
+    """
+    if not holds:
+        values = ", ".join(f"{name}={value!r}" for name, value in got.items())
+        raise InvalidValueError(f"`{rule}` must hold, but got {values}" + (f": {remedy}" if remedy else ""))
+
+
+def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    """The error for a name that is not among the known ones, with the nearest one as a suggestion."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    remedy = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(map(repr, names)) or 'none'}"
+    return UnknownNameError(f"there is no {kind} named {name!r}: {remedy}")

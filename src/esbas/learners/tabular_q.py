@@ -1,0 +1,63 @@
+"""Q-learning with a table (Watkins, 1989), for discrete observations and actions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from esbas.errors import require
+from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.spaces import Discrete
+from esbas.trajectory import TrajectorySet, Transition
+
+Schedule = float | Callable[[int], float]
+
+
+def q_update(q: float, rate: float, reward: float, gamma: float, best_next: float) -> float:
+    """Q + rate (r + γ max_a' Q' - Q)."""
+    return q + rate * (reward + gamma * best_next - q)
+
+
+class TabularQ:
+    """Learns from each transition. `rate` and `epsilon` are numbers or functions of the episode's number, from 1."""
+
+    stationary = False
+
+    def __init__(
+        self, name: str, *, states: int, actions: int, rate: Schedule = 0.1, gamma: float = 0.99, epsilon: Schedule = 0.1
+    ) -> None:
+        require(states >= 1 and actions >= 1, "states >= 1 and actions >= 1", states=states, actions=actions)
+        require(0 <= gamma <= 1, "0 <= gamma <= 1", gamma=gamma)
+        self.name, self.gamma = name, gamma
+        self.observation_space, self.action_space = Discrete(states), Discrete(actions)
+        self._rate, self._epsilon = rate, epsilon
+        self.table, self._episode = np.zeros((states, actions)), 1
+
+    def policy(self) -> EpsilonGreedy:
+        """ε-greedy on the table as it is at each step."""
+        return EpsilonGreedy(self.table.__getitem__, lambda: _now(self._epsilon, self._episode))
+
+    def step(self, transition: Transition) -> None:
+        """One update; behind a terminal step nothing follows, behind a truncated one the next value counts."""
+        s, a, reward, following, terminated, truncated, _ = transition
+        best_next = 0.0 if terminated else self.table[following].max()
+        self.table[s, a] = q_update(self.table[s, a], _now(self._rate, self._episode), reward, self.gamma, best_next)
+        self._episode += terminated or truncated
+
+    def learn(self, data: TrajectorySet) -> None:
+        """Step through what is new since the last time: the learner's episodes are the set's."""
+        for trajectory in data.since(self._episode - 1):
+            for transition in trajectory.transitions():
+                self.step(transition)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The table and the episode's number."""
+        return {"table": self.table.copy(), "episode": self._episode}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """From what `state_dict` told."""
+        self.table[:], self._episode = state["table"], state["episode"]
+
+
+def _now(schedule: Schedule, episode: int) -> float:
+    return schedule(episode) if callable(schedule) else schedule

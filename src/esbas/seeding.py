@@ -1,0 +1,38 @@
+"""One seed, any number of independent random streams, each with a name.
+
+A stream depends on the seed and its name alone: not on which other streams exist, on the process, or on how many runs go at once.
+"""
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+from esbas.errors import require
+
+
+def sequence(seed: int, *name: str | int) -> np.random.SeedSequence:
+    """The seed sequence of the stream with this name, such as `sequence(7, "environment", 12)`."""
+    require(isinstance(seed, int | np.integer) and seed >= 0, "seed is an integer >= 0", seed=seed)
+    key = tuple(zlib.crc32(part.encode()) if isinstance(part, str) else int(part) for part in name)
+    return np.random.SeedSequence(int(seed), spawn_key=key)
+
+
+def generator(seed: int, *name: str | int) -> np.random.Generator:
+    """The generator of the stream with this name."""
+    return np.random.Generator(np.random.PCG64(sequence(seed, *name)))
+
+
+def integer(seed: int, *name: str | int) -> int:
+    """A 31-bit seed for parts that take an integer, such as `env.reset(seed=...)`."""
+    return int(sequence(seed, *name).generate_state(1)[0] >> 1)
+
+
+def state_of(rng: np.random.Generator) -> dict[str, Any]:
+    """The generator's state as plain data."""
+    return dict(rng.bit_generator.state)
+
+
+def restore(rng: np.random.Generator, state: dict[str, Any]) -> None:
+    """Bring the generator to a state told by `state_of`."""
+    rng.bit_generator.state = state
