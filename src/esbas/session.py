@@ -106,7 +106,8 @@ def run(
     names = {"arms": selector.arms, "learners": members.names}
     require(selector.arms == members.names, "a selector's arms are the names of the learners, in order", **names)
     require(max_steps >= 1, "max_steps >= 1", max_steps=max_steps)
-    require(keep_data or selector.online, "keep_data is on where learners learn by epochs", keep_data=keep_data)
+    stepwise = selector.online and all(hasattr(learner, "step") or learner.stationary for learner in members)
+    require(keep_data or stepwise, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)
     members.check_spaces(env)
     roster = Roster(members, action_space=env.action_space, online=selector.online)
     loop = Loop(

@@ -47,9 +47,9 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         told = self.probabilities if len(self.probabilities) else np.full(len(self.rewards), np.nan)
-        object.__setattr__(self, "probabilities", told)
+        floats = {"rewards": np.asarray(self.rewards, float), "probabilities": np.asarray(told, float)}
         for name in _STEPWISE:
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(floats.get(name, getattr(self, name))))
         lengths = len(self.observations) - 1, len(self.actions), len(self.rewards), len(self.probabilities)
         require(len(set(lengths)) == 1 and lengths[0] > 0, "T >= 1 steps, T + 1 observations", T=lengths)
         require(bool(np.isfinite(self.rewards).all()), "rewards are finite", "mend the environment", rewards=self.rewards)
