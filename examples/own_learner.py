@@ -51,8 +51,9 @@ def main() -> None:
     """2,000 episodes of a slippery frozen lake."""
     env = gym.make("FrozenLake-v1", map_name="4x4", is_slippery=True)
     rates = (0.02, 0.3)
-    portfolio = [MonteCarlo(16, 4), *(TabularQ(f"Q {rate}", states=16, actions=4, rate=rate, gamma=0.95) for rate in rates)]
-    selector = esbas.ESBAS(arms=[learner.name for learner in portfolio], seed=0)
+    tables = [TabularQ(f"Q {rate}", states=16, actions=4, rate=rate, gamma=0.95) for rate in rates]
+    portfolio = esbas.Portfolio([MonteCarlo(16, 4), *tables])
+    selector = esbas.ESBAS(arms=portfolio.names, seed=0)
     epochs: dict[int, list[float]] = {}
     chosen: dict[int, Counter[str]] = {}
     for record in esbas.run(env, portfolio, selector, episodes=2047, objective=esbas.total_return(), seed=0):
