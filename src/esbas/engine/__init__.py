@@ -1,0 +1,5 @@
+"""How many runs go at once."""
+
+from esbas.engine.local import run_parts
+
+__all__ = ["run_parts"]

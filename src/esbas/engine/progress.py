@@ -1,0 +1,53 @@
+"""Progress on stderr: a live bar on a terminal, a plain line now and then elsewhere."""
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+PLAIN_EVERY = 10.0
+"""Seconds between two plain lines."""
+
+
+class Progress:
+    """Parts done of all, time used, time left, and a note; a context manager."""
+
+    def __init__(self, description: str, *, total: int, done: int = 0, console: Console | None = None) -> None:
+        self._description, self._total, self._done = description, total, done
+        self._console = Console(stderr=True) if console is None else console
+        self._bar: Bar | None = None
+        self._fresh = 0  # parts done here, not in an earlier run
+        self._start = self._last_line = 0.0
+
+    def __enter__(self) -> "Progress":
+        self._start = self._last_line = time.monotonic()
+        if self._console.is_terminal:
+            columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
+            self._bar = Bar(*columns, TimeRemainingColumn(), TextColumn("{task.fields[note]}"), console=self._console)
+            self._task = self._bar.add_task(self._description, total=self._total, completed=self._done, note="")
+            self._bar.start()
+        elif self._done:
+            self._console.print(f"{self._description}: {self._done}/{self._total} were finished before", highlight=False)
+        return self
+
+    def advance(self, note: str = "") -> None:
+        """One more part is done."""
+        self._done += 1
+        self._fresh += 1
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, note=note)
+            return
+        now = time.monotonic()
+        if now - self._last_line >= PLAIN_EVERY or self._done == self._total:
+            self._last_line = now
+            elapsed = now - self._start
+            left = elapsed / self._fresh * (self._total - self._done)
+            times = f"{elapsed:.0f} s" + (f", about {left:.0f} s left" if self._done < self._total else "")
+            line = f"{self._description}: {self._done}/{self._total}, {times}" + (f", {note}" if note else "")
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,55 @@
+"""Means over independent runs, each with its 95 % Student-t interval."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from esbas.errors import require
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over runs; `mean ± ci95` holds the true one with probability 95 %. The interval of a single run is NaN: unknown."""
+
+    mean: float
+    ci95: float
+    runs: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data; what is unknown is None."""
+        return {"mean": self.mean, "ci95": self.ci95 if math.isfinite(self.ci95) else None, "runs": self.runs}
+
+    def __str__(self) -> str:
+        """Rounded to the first digit of the interval, to the second one behind a leading 1: `21.01 ± 0.05`."""
+        if not math.isfinite(self.ci95):
+            return f"{self.mean:.4g}"
+        if self.ci95 <= 0:
+            return f"{self.mean:.4g} ± 0"
+        mantissa, exponent = f"{self.ci95:.1e}".split("e")
+        decimals = max(0, (1 if mantissa.startswith("1") else 0) - int(exponent))
+        return f"{self.mean:.{decimals}f} ± {self.ci95:.{decimals}f}"
+
+
+def estimate(samples: ArrayLike) -> Estimate:
+    """From one number per run, (R,)."""
+    values = np.asarray(samples, np.float64)
+    require(values.ndim == 1, "samples are one number per run", shape=values.shape)
+    require(bool(np.isfinite(values).all()), "samples are finite", samples=samples)
+    mean, ci95 = estimates(values)
+    return Estimate(float(mean), float(ci95), len(values))
+
+
+def estimates(samples: ArrayLike) -> tuple[Floats, Floats]:
+    """Means and half widths of their intervals along the first axis, the runs: (R, ...) -> (...), (...)."""
+    values = np.asarray(samples, np.float64)
+    require(values.ndim >= 1 and len(values) >= 1, "there is a run", shape=values.shape)
+    runs, mean = len(values), values.mean(axis=0)
+    if runs == 1:
+        return mean, np.full_like(mean, np.nan)
+    return mean, stdtrit(runs - 1, 0.975) * values.std(axis=0, ddof=1) / math.sqrt(runs)

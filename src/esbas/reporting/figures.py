@@ -1,0 +1,112 @@
+"""The common look of all figures: no global state, colours that everyone can tell apart, units on every axis."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5d3a9b", "#6b6b6b")
+"""Okabe and Ito's palette, without its yellow, which is too light for lines; safe for the colour-blind."""
+INK, QUIET = "#1d2430", "#5b6675"
+
+
+def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
+    """A figure with one panel; sizes in inches."""
+    figure, (axes,) = new_panels(1, width=width, height=height)
+    return figure, axes
+
+
+def new_panels(
+    rows: int, *, columns: int = 1, width: float = 8.0, height: float = 7.0, share_x: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with several panels, row by row."""
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    grid = figure.subplots(rows, columns, sharex=share_x, squeeze=False)
+    panels: list[Axes] = [axes for row in grid for axes in row]
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(QUIET)
+        axes.tick_params(which="both", colors=QUIET, labelcolor=INK, labelsize=10)
+        axes.grid(True, color="#e3e7ec", linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.set_prop_cycle(color=COLOURS)
+    return figure, panels
+
+
+def label(axes: Axes, *, x: str, y: str, title: str = "") -> None:
+    """Say what the axes show, with units in brackets: "meta-time τ [episodes]"."""
+    axes.set_xlabel(x, fontsize=11, color=INK)
+    axes.set_ylabel(y, fontsize=11, color=INK)
+    if title:
+        axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=INK)
+
+
+def legend(axes: Axes, *, outside: bool = True, title: str = "") -> None:
+    """The legend, right of the panel, where it covers nothing, or at the emptiest place inside."""
+    if outside:
+        axes.legend(title=title, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=10, alignment="left")
+    else:
+        axes.legend(title=title, loc="best", framealpha=0.9, edgecolor="none", fontsize=10)
+
+
+def curve_with_band(
+    axes: Axes,
+    x: ArrayLike,
+    mean: ArrayLike,
+    ci95: ArrayLike,
+    label: str,
+    *,
+    colour: str | None = None,
+    style: str = "-",
+    width: float = 1.8,
+) -> None:
+    """A mean over runs, (X,), with its 95 % interval as a band; a band of NaN is not drawn."""
+    middle, half = np.asarray(mean, np.float64), np.asarray(ci95, np.float64)
+    (line,) = axes.plot(x, middle, style, color=colour, label=label, linewidth=width)
+    if np.isfinite(half).any():
+        axes.fill_between(np.asarray(x), middle - half, middle + half, color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def stacked_shares(
+    axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[str], *, colours: Sequence[str] = COLOURS
+) -> None:
+    """Shares of the arms, (K, X), that add up to one, as areas on top of each other, the first arm on top as in the legend."""
+    order = range(len(labels) - 1, -1, -1)
+    percent = 100 * np.asarray(shares, np.float64)
+    areas = axes.stackplot(
+        np.asarray(x),
+        *(percent[k] for k in order),
+        colors=[colours[k % len(colours)] for k in order],
+        labels=[labels[k] for k in order],
+        alpha=0.85,
+    )
+    for area in areas:
+        area.set_edgecolor("white")
+        area.set_linewidth(0.6)
+    axes.set_ylim(0, 100)
+    axes.margins(x=0)
+
+
+def share_lines(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[str], *, colours: Sequence[str] = COLOURS) -> None:
+    """Shares of the arms, (K, X), as lines, in percent."""
+    for k, (share, name) in enumerate(zip(np.asarray(shares, np.float64), labels, strict=True)):
+        axes.plot(np.asarray(x), 100 * share, color=colours[k % len(colours)], label=name, linewidth=1.8)
+    axes.set_ylim(-2, 102)
+
+
+def logarithmic(axes: Axes, *, x: bool = True, y: bool = False) -> None:
+    """Logarithmic axes."""
+    if x:
+        axes.set_xscale("log")
+    if y:
+        axes.set_yscale("log")
+    axes.grid(True, which="minor", color="#f1f3f6", linewidth=0.6)
+
+
+def log_bins(total: int, *, per_decade: int = 10) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Edges 0 = e_0 < e_1 < ... = total of bins of meta-time that are equally wide on a logarithmic axis, as far as whole."""
+    steps = max(1, round(per_decade * np.log10(max(total, 1))))
+    edges = np.unique(np.round(np.logspace(0, np.log10(max(total, 1)), steps + 1)).astype(np.int64))
+    return np.concatenate([np.zeros(1, np.int64), edges])

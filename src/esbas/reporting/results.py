@@ -1,0 +1,165 @@
+"""A results folder that outlives a kill at any moment: every file is written whole or not at all."""
+
+import csv
+import io
+import json
+import platform
+import re
+import shlex
+import zipfile
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esbas.errors import InvalidValueError, require
+from esbas.reporting.estimate import Estimate
+from esbas.reporting.files import plain, write_atomically
+from esbas.reporting.report import Section, page
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[Any]
+_DECISIVE = ("esbas", "numpy", "numba")  # other versions of these may give other numbers
+
+
+class Results:
+    """The folder of one command with one configuration.
+
+    A folder that holds results of another command, configuration or version is refused; one that holds the same is continued.
+
+    Args:
+        folder: created if it is not there.
+        command: what makes these results, such as "esbas reproduce bounds".
+        config: the command's options that decide the numbers, by name. Where results go and how many jobs run are not among them.
+    """
+
+    def __init__(self, folder: Path, *, command: str, config: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        self._command, self._config, self._versions = command, plain(config), _versions()
+        try:
+            old = self._read_config()
+            (self.folder / "parts").mkdir(parents=True, exist_ok=True)
+            if old is None:
+                about = {"command": command, "config": self._config, "again": self.command_line}
+                self._write_json("config.json", about | {"versions": self._versions, "platform": platform.platform()})
+        except OSError as error:
+            raise _refused(self.folder, f"be a folder that can be written to, but {error.strerror or error}") from error
+        if old is not None:
+            self._compare(old)
+
+    @property
+    def command_line(self) -> str:
+        """What to type to get these results again."""
+        return " ".join(
+            [self._command, *(shlex.quote(word) for name, value in self._config.items() for word in _option(name, value))]
+        )
+
+    def part(self, name: str) -> dict[str, Array] | None:
+        """The arrays of a part that was finished earlier; None if it was not, or if its file is damaged: run it again."""
+        try:
+            with np.load(self._part_path(name), allow_pickle=False) as file:
+                return {key: file[key] for key in file.files}
+        except (OSError, EOFError, ValueError, zipfile.BadZipFile):
+            return None
+
+    def store_part(self, name: str, arrays: Mapping[str, Array]) -> None:
+        """Keep a finished part."""
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **dict(arrays))
+        write_atomically(self._part_path(name), buffer.getvalue())
+
+    def table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Write NAME.csv, numbers in full; what is unknown is left empty."""
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows([header, *([_csv_cell(value) for value in row] for row in rows)])
+        write_atomically(self.folder / f"{name}.csv", buffer.getvalue().encode())
+
+    def figure(self, name: str, figure: "Figure") -> None:
+        """Write NAME.png and NAME.svg; the same figure gives the same bytes."""
+        import matplotlib as mpl  # heavy, and needed here alone
+
+        for kind, settings in (("png", {"dpi": 160}), ("svg", {"metadata": {"Date": None}})):
+            buffer = io.BytesIO()
+            with mpl.rc_context({"svg.hashsalt": "esbas", "svg.fonttype": "path"}):
+                figure.savefig(buffer, format=kind, **settings)
+            write_atomically(self.folder / f"{name}.{kind}", buffer.getvalue())
+
+    def summary(self, data: Mapping[str, Any]) -> None:
+        """Write summary.json: plain data, arrays and Estimates; what is not finite becomes null."""
+        self._write_json("summary.json", data)
+
+    def report(self, title: str, sections: Sequence[Section]) -> None:
+        """Write report.html."""
+        files = sorted(path.name for path in self.folder.iterdir() if path.suffix in (".json", ".csv", ".png", ".svg"))
+        versions = self._versions
+        text = page(title, sections, svg=self._svg, command=self.command_line, versions=versions, files=files)
+        write_atomically(self.folder / "report.html", text.encode())
+
+    def _svg(self, name: str) -> bytes:
+        path = self.folder / f"{name}.svg"
+        require(path.exists(), "a section's figure was given to Results.figure before", figure=name)
+        return path.read_bytes()
+
+    def _part_path(self, name: str) -> Path:
+        require(re.fullmatch(r"[\w+=,@-][\w.+=,@-]*", name) is not None, "a part's name is a file name", name=name)
+        return self.folder / "parts" / f"{name}.npz"
+
+    def _write_json(self, name: str, data: Mapping[str, Any]) -> None:
+        text = json.dumps(plain(data), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+        write_atomically(self.folder / name, text.encode())
+
+    def _read_config(self) -> dict[str, Any] | None:
+        """What config.json holds; None in a new folder."""
+        path = self.folder / "config.json"
+        if not self.folder.exists():
+            return None
+        if not path.exists():
+            strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "parts" and not p.name.startswith("."))
+            if strangers:
+                raise _refused(self.folder, f"be new or hold earlier results, but holds {strangers[0]!r} and no config.json")
+            return None
+        try:
+            old = json.loads(path.read_text("utf-8"))
+            return {"command": old["command"], "config": dict(old["config"]), "versions": dict(old["versions"])}
+        except (ValueError, KeyError, TypeError) as error:
+            raise _refused(self.folder, f"hold a whole config.json, but it is damaged ({error})") from error
+
+    def _compare(self, old: Mapping[str, Any]) -> None:
+        new_flat = (
+            {"command": self._command} | self._config | {f"version of {name}": self._versions.get(name) for name in _DECISIVE}
+        )
+        old_flat = (
+            {"command": old["command"]} | old["config"] | {f"version of {name}": old["versions"].get(name) for name in _DECISIVE}
+        )
+        for key in dict.fromkeys([*new_flat, *old_flat]):
+            if new_flat.get(key) != old_flat.get(key):
+                differs = f"{key}={old_flat.get(key)!r}, but this is {key}={new_flat.get(key)!r}"
+                raise _refused(self.folder, f"hold results of the same settings, but they were made with {differs}")
+
+
+def _csv_cell(value: object) -> object:
+    return str(value) if isinstance(value, Estimate) else plain(value)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    """The words by which the command line tells an option."""
+    flag = "--" + name.replace("_", "-")
+    if value is None:
+        return []
+    if isinstance(value, bool):
+        return [flag if value else "--no-" + flag[2:]]
+    return [flag, *map(str, value if isinstance(value, list) else [value])]
+
+
+def _versions() -> dict[str, str]:
+    names = ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium")
+    return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
+
+
+def _refused(folder: Path, why: str) -> InvalidValueError:
+    return InvalidValueError(f"the results folder {str(folder)!r} must {why}: give another --out")
