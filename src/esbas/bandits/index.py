@@ -76,6 +76,7 @@ class IndexBandit(Bandit):
     def remove_arm(self, arm: int) -> None:
         """One arm less."""
         require(self.n_arms > 1, "one arm stays", n_arms=self.n_arms)
+        require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
         self.n_arms -= 1
         self.memory.remove_arm(arm)
 

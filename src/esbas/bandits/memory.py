@@ -176,7 +176,7 @@ class Window:
     def withdraw(self, ticket: int) -> None:
         """Leave a hole in the window."""
         entry = ticket - self._first
-        if entry >= self._start and self._arms[entry] >= 0:
+        if entry >= self._start and self._arms[entry] >= 0 and math.isnan(self._rewards[entry]):
             self._count(self._arms[entry], -1)
             self._arms[entry] = -1
 
