@@ -44,5 +44,5 @@ class Scale:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """From plain data."""
-        if state["low"] is not None:
-            self._low, self._high = state["low"], state["high"]
+        seen = state["low"] is not None
+        self._low, self._high = (state["low"], state["high"]) if seen else (math.inf, -math.inf)
