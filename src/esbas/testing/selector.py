@@ -1,0 +1,212 @@
+"""A check of the contract that every selector keeps."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from esbas import seeding
+from esbas.errors import ChoiceError
+from esbas.selectors import Choice, Selector
+from esbas.testing.contract import check_rules, expect, expect_refused
+
+New = Callable[[list[str], int], Selector]  # arms, seed
+
+ARMS = ["first", "second", "third"]
+
+
+def check_selector(factory: Callable[..., Selector], *, seed: int = 0) -> None:
+    """Raise a ContractError unless the selector keeps the contract of `esbas.Selector`.
+
+    The rules: `ask` hands out numbered tokens, and those that start an epoch say that learners learn; each is told or withdrawn
+    once, in any order, several being open at a time; strange tokens and values that are not finite are refused, without a trace;
+    `among` is kept to; arms come and go; looking at it changes nothing; the state is plain data and tells the whole future; same
+    seed, same choices.
+
+    Args:
+        factory: called as `factory(arms, seed=...)`: a class, or `functools.partial(Class, parameter=...)`. The arms are "first",
+            "second" and "third", or "first" alone.
+        seed: of the selector's random stream and of the values told.
+    """
+
+    def new(arms: list[str], stream: int = 0) -> Selector:
+        return factory(arms, seed=seed + stream)
+
+    check_rules(type(new(ARMS)).__name__, _RULES, new)
+
+
+def _knows_its_arms(new: New) -> None:
+    """A selector has the arms it was given: at least one, with different names."""
+    for arms in (ARMS[:1], ARMS):
+        selector = new(arms, 0)
+        expect(selector.arms == tuple(arms), f"arms is {selector.arms} for {arms}")
+        expect(selector.number == 0, f"number is {selector.number} before the first choice")
+        expect(set(selector.explain()) == set(arms), f"explain() tells of {set(selector.explain())} for {arms}")
+    expect_refused(new, [], 0)
+    expect_refused(new, ["same", "same"], 0)
+
+
+def _numbers_its_tokens(new: New) -> None:
+    """Choices are numbered from 1 and name one of the arms; the first one of an epoch says that learners learn."""
+    selector, epoch = new(ARMS, 0), -1
+    for number in range(1, 65):
+        choice = selector.ask()
+        expect(choice.number == number == selector.number, f"choice {number} has number {choice.number}")
+        expect(choice.arm == selector.arms[choice.index], f"the arm {choice.arm!r} is not the one at index {choice.index}")
+        expect(epoch <= choice.epoch <= epoch + 1, f"epoch {epoch} was followed by {choice.epoch}")
+        starts = selector.online or choice.epoch > epoch
+        expect(choice.learn == starts, f"choice {number} of epoch {choice.epoch} after {epoch} has learn={choice.learn}")
+        epoch = choice.epoch
+        selector.tell(choice, _value(choice))
+
+
+def _closes_once(new: New) -> None:
+    """Each choice is told or withdrawn once, in any order; several may be open; others are refused, without a trace."""
+    selector = new(ARMS, 0)
+    choices = [selector.ask() for _ in range(7)]
+    expect(selector.open_choices == tuple(choices), f"open_choices is {selector.open_choices} after {choices}")
+    for choice in (choices[4], choices[0], choices[6]):
+        selector.tell(choice, _value(choice))
+    selector.withdraw(choices[2])
+    still_open = (choices[1], choices[3], choices[5])
+    expect(selector.open_choices == still_open, f"open_choices is {selector.open_choices} where {still_open} are open")
+    before = _state(selector)
+    never = Choice(1000, ARMS[0], 0, 0, False)
+    other = next(arm for arm in ARMS if arm != choices[1].arm)
+    wrong_arm = Choice(choices[1].number, other, ARMS.index(other), choices[1].epoch, choices[1].learn)
+    for choice in (choices[4], choices[2], never, wrong_arm):
+        expect_refused(selector.tell, choice, 0.5, by=ChoiceError)
+        expect_refused(selector.withdraw, choice, by=ChoiceError)
+    for value in (math.nan, math.inf, -math.inf):
+        expect_refused(selector.tell, choices[1], value)
+    expect(_state(selector) == before, "what it refused left a trace")
+    for choice in still_open:
+        selector.tell(choice, _value(choice))
+
+
+def _keeps_to_among(new: New) -> None:
+    """`ask` chooses out of `among` where that is given, and refuses unknown arms and an empty choice."""
+    selector = new(ARMS, 0)
+    for among in (None, ["second"], ["third", "first"], ("second", "third"), {"first"}) * 10:
+        choice = selector.ask(among)
+        expect(choice.arm in (among or ARMS), f"ask(among={among}) chose {choice.arm!r}")
+        selector.tell(choice, _value(choice))
+    before = _state(selector)
+    expect_refused(selector.ask, [])
+    expect_refused(selector.ask, ["nobody"])
+    expect(_state(selector) == before, "what it refused left a trace")
+
+
+def _arms_come_and_go(new: New) -> None:
+    """Arms can be added and removed at any time; open choices of a removed arm are told without effect."""
+    selector = new(ARMS, 0)
+    _play(selector, 20)
+    selector.add_arm("fourth")
+    expect(selector.arms == (*ARMS, "fourth"), f"arms is {selector.arms} after add_arm('fourth')")
+    expect_refused(selector.add_arm, "fourth")
+    opened = [selector.ask(among=[arm]) for arm in ("second", "fourth", "second")]
+    selector.remove_arm("second")
+    expect(selector.arms == ("first", "third", "fourth"), f"arms is {selector.arms} after remove_arm('second')")
+    for choice in opened[:2]:
+        selector.tell(choice, 0.5)
+    selector.withdraw(opened[2])
+    chosen = _play(selector, 30)
+    expect(set(chosen) <= set(selector.arms), f"a removed arm was chosen: {chosen}")
+    expect_refused(selector.remove_arm, "second")
+    selector.add_arm("second")
+    _play(selector, 10)
+    for arm in ("first", "third", "second"):
+        selector.remove_arm(arm)
+    expect(set(_play(selector, 5)) == {"fourth"}, "the last arm was not chosen")
+    expect_refused(selector.remove_arm, "fourth")
+
+
+def _explains(new: New) -> None:
+    """`explain` tells of each arm at least its selections, open choices and late values, as numbers, and changes nothing."""
+    selector = new(ARMS, 0)
+    chosen = _play(selector, 33)
+    opened = [selector.ask() for _ in range(3)]
+    before = _state(selector)
+    report = selector.explain()
+    expect(_state(selector) == before, "explain() changed it")
+    for arm in ARMS:
+        row = report[arm]
+        numbers = all(isinstance(value, int | float) for value in row.values())
+        expect(numbers and {"selections", "open", "late"} <= set(row), f"explain() tells {row} of {arm!r}")
+        flying = [choice.arm for choice in opened].count(arm)
+        expect(row["open"] == flying, f"explain() tells {row['open']} open choices of {arm!r}, which has {flying}")
+        selections = chosen.count(arm) + flying
+        expect(row["selections"] == selections, f"explain() tells {row['selections']} selections, but {arm!r} had {selections}")
+
+
+def _saves_and_loads(new: New) -> None:
+    """`state_dict` is plain data, and a selector that loads it has the same future, open choices included."""
+    for rounds in (0, 1, 6, 50):
+        selector = new(ARMS, 0)
+        _play(selector, rounds)
+        selector.add_arm(f"number {rounds}")
+        opened = [selector.ask() for _ in range(3)]
+        fresh, used = new(ARMS, 1), new(ARMS, 1)
+        _play(used, 20)
+        text = _state(selector)
+        future = _future(selector, opened)
+        for twin, whose in ((fresh, "a new selector"), (used, "a selector that was used before")):
+            twin.load_state_dict(json.loads(text))
+            expect(_state(twin) == text, f"state_dict differs in {whose} that loaded it")
+            expect(_future(twin, opened) == future, f"the future after {rounds} choices differs in {whose} that loaded it")
+
+
+def _is_reproducible(new: New) -> None:
+    """Same seed, same choices."""
+    expect(_play(new(ARMS, 0), 100) == _play(new(ARMS, 0), 100), "two selectors with the same seed chose differently")
+
+
+_RULES = (
+    _knows_its_arms,
+    _numbers_its_tokens,
+    _closes_once,
+    _keeps_to_among,
+    _arms_come_and_go,
+    _explains,
+    _saves_and_loads,
+    _is_reproducible,
+)
+
+
+def _value(choice: Choice) -> float:
+    """Some value of any size and sign; the longer the arm's name, the better."""
+    return len(choice.arm) * 10 + float(seeding.generator(choice.number, "value").normal()) * 30
+
+
+def _play(selector: Selector, rounds: int) -> list[str]:
+    """Choices with up to three open at a time, some of them withdrawn; returns the arms chosen."""
+    rng = seeding.generator(rounds, "order")
+    chosen: list[str] = []
+    mine: list[Choice] = []
+    for _ in range(rounds):
+        mine.append(selector.ask())
+        chosen.append(mine[-1].arm)
+        while mine and rng.random() < 0.6:
+            _close(selector, mine.pop(int(rng.integers(len(mine)))), withdraw=rng.random() < 0.1)
+    for choice in mine:
+        _close(selector, choice, withdraw=False)
+    return chosen
+
+
+def _close(selector: Selector, choice: Choice, *, withdraw: bool) -> None:
+    if withdraw:
+        selector.withdraw(choice)
+    else:
+        selector.tell(choice, _value(choice))
+
+
+def _future(selector: Selector, opened: list[Choice]) -> tuple[Any, ...]:
+    """All that follows once the open choices are closed."""
+    selector.withdraw(opened[1])
+    selector.tell(opened[2], 3.0)
+    selector.tell(opened[0], -3.0)
+    return _play(selector, 60), _state(selector)
+
+
+def _state(selector: Selector) -> str:
+    return json.dumps(selector.state_dict())
