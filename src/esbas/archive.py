@@ -35,28 +35,40 @@ def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> Non
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Read what `write` wrote."""
+    where = repr(str(path))
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        content = json.loads(arrays.pop("json").tobytes())
-        found, version, state = content["kind"], content["format"], content["state"]
+        content, arrays = _load(path)
+        found, version = str(content["kind"]), int(content["format"])
+        if version > FORMAT:
+            raise SaveFileError(f"save formats up to {FORMAT} can be read, but {where} has format {version}: upgrade esbas")
+        if found != kind:
+            raise SaveFileError(f"{where} must hold a {kind}, but holds a {found}: give the path of a {kind}")
+        return dict(_unpack(content["state"], arrays))
     except FileNotFoundError:
-        raise SaveFileError(f"a save file must exist, but there is none at {str(path)!r}: check the path") from None
-    except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zipfile.BadZipFile) as error:
-        remedy = "go back to an earlier copy"
-        raise SaveFileError(f"{str(path)!r} must be a whole esbas save file, but is damaged ({error}): {remedy}") from error
-    if version > FORMAT:
-        remedy = "upgrade esbas"
-        raise SaveFileError(f"save formats up to {FORMAT} can be read, but {str(path)!r} has format {version}: {remedy}")
-    if found != kind:
-        raise SaveFileError(f"{str(path)!r} must hold a {kind}, but holds a {found}: give the path of a {kind}")
-    return dict(_unpack(state, arrays))
+        raise SaveFileError(f"a save file must exist, but there is none at {where}: check the path") from None
+    except SaveFileError:
+        raise
+    except Exception as error:  # damage shows in many ways
+        told = f"{type(error).__name__}: {error}"
+        raise SaveFileError(
+            f"{where} must be a whole esbas save file, but is damaged ({told}): go back to an earlier copy"
+        ) from error
+
+
+def _load(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    with zipfile.ZipFile(path) as file:
+        damaged = file.testzip()  # compares all checksums before anything is interpreted
+    if damaged is not None:
+        raise zipfile.BadZipFile(f"the checksum of {damaged} is wrong")
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    return json.loads(arrays.pop("json").tobytes()), arrays
 
 
 def _pack(value: Any, arrays: dict[str, Array]) -> Any:
     """The value with every array moved to `arrays`."""
     if isinstance(value, np.ndarray):
-        if value.dtype == object:
+        if value.dtype.hasobject:
             raise SaveFileError(f"arrays of numbers can be saved, but got objects {value!r}: store numbers or plain data")
         name = f"a{len(arrays)}"
         arrays[name] = value
@@ -64,8 +76,8 @@ def _pack(value: Any, arrays: dict[str, Array]) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            raise SaveFileError(f"the keys of saved data must be text, but got {list(value)!r}: use str(key)")
+        if not all(isinstance(key, str) and key != "$array" for key in value):
+            raise SaveFileError(f"the keys of saved data must be text other than '$array', but got {list(value)!r}: use str(key)")
         return {key: _pack(item, arrays) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_pack(item, arrays) for item in value]
