@@ -1,5 +1,6 @@
 """The paper's first promise: an algorithm that fails is dismissed for a while, and the run goes on with the others."""
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,10 +33,14 @@ class _Member:
     learner: Learner
     steps: bool  # learns from each transition in this run
     policy: Policy | None = None  # the last good one
-    stale: bool = False  # its last learning failed: keep the last good policy
     learnt: int = 0  # how many trajectories it has learnt from, for learners that know `step` only
     strikes: int = 0
     away_until: int = 0  # number of the last episode for which it is dismissed
+
+    def find_policy(self) -> None:
+        """Outside of episodes nobody is blamed: who has no policy then is asked again when it is to act."""
+        with contextlib.suppress(Exception):
+            self.policy = self.learner.policy()
 
     def learn(self, data: TrajectorySet) -> None:
         """Learn from whole trajectories; a learner that knows `step` only is shown what is new, step by step."""
@@ -67,7 +72,7 @@ class Roster:
     def add(self, learner: Learner) -> None:
         """One more member."""
         self._members.append(_Member(learner, steps=self._online and hasattr(learner, "step")))
-        self._refresh(self._members[-1])
+        self._members[-1].find_policy()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,16 +90,15 @@ class Roster:
         return present if 0 < len(present) < len(self._members) else None
 
     def learn(self, data: TrajectorySet) -> None:
-        """Everyone who learns from whole trajectories does."""
-        for member in self._present():
+        """Everyone who learns from whole trajectories does, once there are any."""
+        for member in self._present() if len(data) else []:
             if not member.steps and not member.learner.stationary:
                 try:
                     member.learn(data)
                 except Exception as error:  # whatever it is, the run goes on
                     self.blame(member, "learn", error)
                 else:
-                    member.stale = False
-                    self._refresh(member)
+                    self.refresh(member)
 
     def step(self, transition: Transition) -> None:
         """Everyone who learns from transitions does, whoever acted."""
@@ -106,16 +110,12 @@ class Roster:
 
     def policy(self, index: int) -> "GuardedPolicy":
         """The policy of this member for one episode, guarded."""
-        member = self._members[index]
-        if not member.stale:
-            self._refresh(member)
-        present = self._present()
+        member, present = self._members[index], self._present()
         self._steppers = [each for each in present if each.steps and not each.learner.stationary]
         return GuardedPolicy(self, [member, *(other for other in present if other is not member)])
 
     def blame(self, member: _Member, where: str, error: Exception | str) -> None:
         """Note a fault and dismiss the member."""
-        member.stale = member.stale or where == "learn"
         member.strikes += 1
         dismissed = min(2 ** (member.strikes - 1), LONGEST_DISMISSAL)
         member.away_until = self._number + dismissed
@@ -123,9 +123,13 @@ class Roster:
         self.faults.append(Fault(member.learner.name, where, message, dismissed))
         self._steppers = [other for other in self._steppers if other is not member]
 
-    def _refresh(self, member: _Member) -> None:
+    def refresh(self, member: _Member) -> None:
+        """Take the member's new policy; if it has none to give, it keeps the last good one."""
         try:
-            member.policy = member.learner.policy()
+            policy = member.learner.policy()
+            if not hasattr(policy, "act"):
+                raise TypeError(f"policy() returned {policy!r}, which cannot act")
+            member.policy = policy
         except Exception as error:
             self.blame(member, "policy", error)
 
@@ -146,7 +150,7 @@ class Roster:
         for member in self._members:
             saved = state[member.learner.name]
             _savable(member.learner).load_state_dict(saved["learner"])
-            self._refresh(member)
+            member.find_policy()
             for key in _HEALTH:
                 setattr(member, key, saved[key])
 
@@ -187,12 +191,16 @@ class GuardedPolicy:
         if position == len(self._members):
             self._act = self._tell = None
             return
-        policy = self._members[position].policy
+        member = self._members[position]
+        if member.steps or member.policy is None:  # others have new policies after `learn` alone
+            self._roster.refresh(member)
+        if member.policy is None:
+            self.failed = True
+            self._put_in_charge(position + 1)
+            return
         try:
-            if policy is None:
-                raise RuntimeError("has no policy yet")
-            getattr(policy, "start", lambda: None)()
-            self._act, self._tell = policy.act, getattr(policy, "probability", None)
+            getattr(member.policy, "start", lambda: None)()
+            self._act, self._tell = member.policy.act, getattr(member.policy, "probability", None)
         except Exception as error:
             self._fail(error)
 
@@ -202,7 +210,7 @@ class GuardedPolicy:
         self._put_in_charge(self._position + 1)
 
 
-_HEALTH = "stale", "learnt", "strikes", "away_until"
+_HEALTH = "learnt", "strikes", "away_until"
 
 
 def _savable(learner: Any) -> Any:
