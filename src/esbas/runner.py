@@ -44,14 +44,17 @@ class Loop:
     data: TrajectorySet = field(default_factory=TrajectorySet)
     number: int = 0  # episodes so far
     steps: int = 0  # transitions so far
+    learn_due: bool = False  # also after an interruption while learning
 
     def episodes(self) -> Iterator[EpisodeRecord]:
         """One episode after the other: ask; let learners learn if the choice says so; play; value; tell."""
         while True:
             choice = self.selector.ask(among=self.roster.start_episode(self.number + 1))
+            self.learn_due |= choice.learn
             try:
-                if choice.learn and len(self.data):
+                if self.learn_due:
                     self.roster.learn(self.data)
+                    self.learn_due = False
                 policy = self.roster.policy(choice.index)
                 trajectory = self._play(policy)
                 value = self.objective(trajectory)

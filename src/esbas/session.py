@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from esbas import archive
-from esbas.errors import SaveFileError, require
+from esbas import archive, seeding
+from esbas.errors import EsbasError, SaveFileError, require
 from esbas.faults import Roster
 from esbas.learner import Learner, Portfolio
 from esbas.objective import Objective, as_objective
@@ -69,7 +69,8 @@ class Run(Iterator[EpisodeRecord]):
         """Write everything to one file, atomically: the selector, the learners, the data, the budget. See `resume`."""
         loop = self.loop
         settings = {"seed": loop.seed, "max_steps": loop.max_steps, "keep_data": loop.keep_data, "objective": loop.objective.name}
-        progress = {"number": loop.number, "steps": loop.steps, "budget": {"episodes": self.episodes, "steps": self.steps}}
+        budget = {"episodes": self.episodes, "steps": self.steps}
+        progress = {"number": loop.number, "steps": loop.steps, "learn_due": loop.learn_due, "budget": budget}
         selector, learners, data = loop.selector.state_dict(), loop.roster.state_dict(), loop.data.state_dict()
         archive.write(path, "run", settings | progress | {"selector": selector, "learners": learners, "data": data})
 
@@ -108,6 +109,7 @@ def run(
     require(max_steps >= 1, "max_steps >= 1", max_steps=max_steps)
     stepwise = selector.online and all(hasattr(learner, "step") or learner.stationary for learner in members)
     require(keep_data or stepwise, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)
+    seeding.sequence(seed)  # refuses a bad one now and not within the first episode
     members.check_spaces(env)
     roster = Roster(members, action_space=env.action_space, online=selector.online)
     loop = Loop(
@@ -133,24 +135,28 @@ def resume(
     """Continue a saved run exactly where it was, with parts built as they were built for `run`.
 
     A save file holds data and no code, so environment, learners, selector and objective are given again; whatever they had learnt
-    comes from the file. The rest of the run is identical to that of a run that was never interrupted.
+    comes from the file. The rest of the run is identical to that of a run that was never interrupted. (One thing is not in the
+    file: the older policy of a learner whose last learning failed; it goes on with the policy of its saved state.)
     """
     state = archive.read(path, "run")
     try:
-        settings = {name: state[name] for name in ("seed", "max_steps", "keep_data")}
-        new = run(env, portfolio, selector, objective=objective, **settings, **state["budget"])
-        same = new.loop.objective.name == state["objective"]
-        saved, given = tuple(state["learners"]), new.loop.roster.names
-    except (KeyError, TypeError) as error:
-        raise SaveFileError(f"{str(path)!r} must hold a whole run, but lacks {error}: go back to an earlier copy") from error
-    if saved != given or not same:
-        now = f"learners {given} and objective {new.loop.objective.name!r}"
+        settings = {name: state[name] for name in ("seed", "max_steps", "keep_data")} | state["budget"]
+        saved = tuple(state["learners"]), state["objective"]
+        new = run(env, portfolio, selector, objective=objective, **settings)
+        given = new.loop.roster.names, new.loop.objective.name
+        if given != saved:
+            before, now = (f"learners {names} and objective {name!r}" for names, name in (saved, given))
+            raise SaveFileError(f"{str(path)!r} was saved with {before}, but got {now}: give the same")
+        for part, name in ((new.loop.selector, "selector"), (new.loop.roster, "learners"), (new.loop.data, "data")):
+            part.load_state_dict(state[name])
+        new.loop.number, new.loop.steps, new.loop.learn_due = state["number"], state["steps"], state["learn_due"]
+    except EsbasError:
+        raise
+    except Exception as error:  # a learner's own load_state_dict may raise anything
+        told = f"{type(error).__name__}: {error}"
         raise SaveFileError(
-            f"{path} was saved with learners {saved} and objective {state['objective']!r}, but got {now}: give the same"
-        )
-    new.loop.number, new.loop.steps = state["number"], state["steps"]
-    for part, name in ((new.loop.selector, "selector"), (new.loop.roster, "learners"), (new.loop.data, "data")):
-        part.load_state_dict(state[name])
+            f"the parts given must fit those saved in {str(path)!r}, but {told}: build them as they were"
+        ) from error
     return new
 
 
