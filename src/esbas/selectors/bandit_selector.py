@@ -33,9 +33,11 @@ class BanditSelector(Selector):
         super().__init__(arms, epochs=epochs, stationary=stationary, seed=seed)
         self.bandit = bandit(len(self._arms), rng=self.rng)
         self._scale = Scale(scale)
+        self._tells_spread = self.bandit.any_scale and scale is not None
 
     def _pick(self, among: list[int] | None) -> int:
-        self.bandit.spread = self._scale.spread
+        if self._tells_spread:
+            self.bandit.spread = self._scale.spread
         return self.bandit.choose(among)
 
     def _begin(self, index: int) -> int:
@@ -62,7 +64,8 @@ class BanditSelector(Selector):
 
     def explain(self) -> dict[str, dict[str, float]]:
         """Per arm what the bandit knows (pulls, mean, bonus, index), and selections so far, open choices, late values."""
-        self.bandit.spread = self._scale.spread
+        if self._tells_spread:
+            self.bandit.spread = self._scale.spread
         columns = self.bandit.counts, self.bandit.means, self.bandit.indices()
         report = super().explain()
         for row, pulls, mean, index in zip(report.values(), *columns, strict=True):

@@ -177,12 +177,13 @@ class Selector(ABC):
         """An episode has ended without a value."""
 
     def _close(self, choice: Choice) -> int:
-        found = self._open.get(choice.number)
+        number = getattr(choice, "number", 0)  # somebody may tell an arm's name
+        found = self._open.get(number)
         if found is None or found[0] != choice:
-            past = 1 <= choice.number <= self._number and found is None
+            past = 1 <= number <= self._number and found is None
             why = "was told or withdrawn before" if past else "was never asked for here"
-            raise ChoiceError(f"an open choice must be told, but choice {choice.number} of {choice.arm!r} {why}: ask for another")
-        del self._open[choice.number]
+            raise ChoiceError(f"an open choice must be told, but {choice!r} {why}: ask for another")
+        del self._open[number]
         return found[1]
 
     def _index(self, name: str) -> int:
