@@ -1,14 +1,26 @@
-"""Fitted Q iteration (Ernst et al., 2005) with one linear function per action.
+"""Fitted Q iteration (Ernst et al., 2005) with one linear function per action: a batch learner for any discrete actions.
 
-The functions are plain: the learner calls them as they are, the compiled experiment compiles the same ones.
+The functions are plain: the learner calls them as they are, and compiled experiments are tested against them.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from esbas.columns import Array
+from esbas.columns import Columns
+from esbas.errors import require
+from esbas.learners.constant import Constant
+from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.spaces import Discrete
+from esbas.trajectory import TrajectorySet
+
+Floats = NDArray[np.floating]  # float64 throughout
+FeatureMap = Callable[[Any], Floats]
 
 
-def best_values(weights: Array, following: Array) -> Array:
+def best_values(weights: Floats, following: Floats) -> Floats:
     """max_a' w_a' · φ' for every row φ' of `following`, (N,)."""
     values = following @ weights.T  # (N, A)
     best = values[:, 0].copy()
@@ -18,23 +30,22 @@ def best_values(weights: Array, following: Array) -> Array:
 
 
 def fitted_q(
-    inverses: Array,  # (A, d, d): of Σ φ φᵀ + ridge, over the steps with each action
-    moments: Array,  # (A, d): Σ φ r
-    features: Array,  # (N, d): of the steps behind which something follows, those with action 0 first, and so on
-    following: Array,  # (N, d): the features of what follows
-    starts: Array,  # (A + 1,): the steps with action a are starts[a] .. starts[a + 1] - 1
+    inverses: Floats,  # (A, d, d): of Σ φ φᵀ + ridge, over the steps with each action
+    moments: Floats,  # (A, d): Σ φ r
+    features: Floats,  # (N, d): of the steps behind which something follows, those with action 0 first, and so on
+    following: Floats,  # (N, d): the features of what follows
+    starts: NDArray[np.int64],  # (A + 1,): the steps with action a are starts[a] .. starts[a + 1] - 1
     gamma: float,
     tolerance: float,
     max_iterations: int,
-) -> Array:
+) -> Floats:
     """Iterate w_a = argmin Σ (w·φ - r - γ max_a' w_a'·φ')² + ridge |w|², all actions at once, from 0 until |Δw| <= tolerance."""
-    actions = moments.shape[0]
     weights = np.zeros_like(moments)  # (A, d)
     for _ in range(max_iterations):
         best = best_values(weights, following)  # (N,)
         change = 0.0
         updated = np.empty_like(weights)
-        for a in range(actions):
+        for a in range(len(moments)):
             rows = slice(starts[a], starts[a + 1])
             updated[a] = inverses[a] @ (moments[a] + gamma * (features[rows].T @ best[rows]))
             change += np.sum((updated[a] - weights[a]) ** 2)
@@ -42,3 +53,125 @@ def fitted_q(
         if change <= tolerance * tolerance:
             break
     return weights
+
+
+def paper_exploration(epoch: int) -> float:
+    """The paper's exploration: 0.6^β in epoch β, so that epoch 0 is random."""
+    return float(0.6**epoch)
+
+
+class LinearFQI:
+    """Learns from all trajectories at once; its policy is ε-greedy.
+
+    The normal matrices Σ φ φᵀ grow from one `learn` to the next and are inverted once per `learn`, not per iteration. An action
+    that always ends the episode needs no special care: its targets are its rewards, so it is settled by the first iteration.
+
+    Args:
+        name: of the learner.
+        features: a function from an observation to its features, (d,); if it has a method `batch` from (N, ...) to (N, d), that
+            one is used for learning. The same observation must always have the same features.
+        actions: how many there are.
+        gamma: discount.
+        ridge: the weight of |w|² in each regression, > 0.
+        tolerance: iterations end when the weights of all actions together move by no more.
+        max_iterations: or after so many.
+        epsilon: the probability of a random action, as a function of the epoch: how often `learn` was called.
+    """
+
+    stationary = False
+
+    def __init__(
+        self,
+        name: str,
+        features: FeatureMap,
+        *,
+        actions: int,
+        gamma: float = 0.99,
+        ridge: float = 0.05,
+        tolerance: float = 1e-3,
+        max_iterations: int = 200,
+        epsilon: Callable[[int], float] = paper_exploration,
+    ) -> None:
+        require(actions >= 1, "actions >= 1", actions=actions)
+        require(0 <= gamma <= 1, "0 <= gamma <= 1", gamma=gamma)
+        require(ridge > 0, "ridge > 0", ridge=ridge)
+        require(tolerance >= 0, "tolerance >= 0", tolerance=tolerance)
+        require(max_iterations >= 1, "max_iterations >= 1", max_iterations=max_iterations)
+        self.name, self.features, self.action_space = name, features, Discrete(actions)
+        self.gamma, self.ridge, self.tolerance, self.max_iterations = gamma, ridge, tolerance, max_iterations
+        self._epsilon = epsilon
+        self._epoch = 0
+        self._learnt = 0  # trajectories that the sums contain
+        self._sums: dict[str, Floats] = {}  # "normals" (A, d, d) and "moments" (A, d); the weights are known, too, then
+        self.weights: Floats | None = None  # (A, d); None before the first `learn`
+        self._rows, self._known = Columns(), 0  # steps behind which something follows, and from how many trajectories
+
+    def policy(self) -> EpsilonGreedy:
+        """ε-greedy on the weights that the last `learn` found; before it, all actions are worth the same."""
+        weights, epsilon = self.weights, self._epsilon(self._epoch)
+        if weights is None:
+            nothing = np.zeros(self.action_space.n)
+            return EpsilonGreedy(lambda _: nothing, lambda: epsilon)
+        return _linear_policy(weights, self.features, epsilon)
+
+    def learn(self, data: TrajectorySet) -> None:
+        """Add what is new to the sums, then iterate from zero on everything."""
+        require(self._learnt <= len(data), "the data only grow", learnt=self._learnt, trajectories=len(data))
+        if self._known < len(data):
+            self._take(data)
+        rows = self._rows
+        order = np.argsort(rows["actions"], kind="stable")
+        starts = np.searchsorted(rows["actions"][order], np.arange(self.action_space.n + 1))
+        inverses = np.linalg.inv(self._sums["normals"] + self.ridge * np.eye(self._sums["normals"].shape[1]))
+        features, following = rows["features"][order], rows["following"][order]
+        limits = self.gamma, self.tolerance, self.max_iterations
+        self.weights = fitted_q(inverses, self._sums["moments"], features, following, starts, *limits)
+        self._epoch += 1
+
+    def _take(self, data: TrajectorySet) -> None:
+        """Remember the steps that do not end an episode, and add to the sums those that they do not contain yet."""
+        steps = data.transitions(self._known)
+        features = self._features_of(steps.observations)  # (N, d)
+        goes_on = ~steps.terminated
+        following = np.zeros_like(features)
+        if goes_on.any():
+            following[goes_on] = self._features_of(steps.next_observations[goes_on])
+        count, size = self.action_space.n, features.shape[1]
+        normals, moments = np.zeros((count, size, size)), np.zeros((count, size))
+        fresh = steps.trajectory >= self._learnt
+        for action in range(count):
+            chosen = fresh & (steps.actions == action)
+            normals[action] = features[chosen].T @ features[chosen]
+            moments[action] = features[chosen].T @ steps.rewards[chosen]
+        if self._sums:
+            normals, moments = normals + self._sums["normals"], moments + self._sums["moments"]
+        rows = {"actions": steps.actions, "features": features, "following": following}
+        self._rows.extend({name: column[goes_on] for name, column in rows.items()})
+        self._sums = {"normals": normals, "moments": moments}
+        self._known = self._learnt = len(data)
+
+    def _features_of(self, observations: NDArray[Any]) -> Floats:
+        batch = getattr(self.features, "batch", None)
+        rows = batch(observations) if batch else [self.features(observation) for observation in observations]
+        features = np.asarray(rows, np.float64)
+        require(features.ndim == 2, "the features of an observation are a vector", shape=features.shape[1:])
+        return features
+
+    def state_dict(self) -> dict[str, Any]:
+        """The weights and the sums; the features of single steps are computed again from the data when they are needed."""
+        return {"epoch": self._epoch, "learnt": self._learnt, "weights": self.weights, "sums": dict(self._sums)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """From what `state_dict` told."""
+        self._epoch, self._learnt, self.weights = state["epoch"], state["learnt"], state["weights"]
+        self._sums = dict(state["sums"])
+        self._rows, self._known = Columns(), 0
+
+
+def linear_constant(name: str, features: FeatureMap, weights: Floats) -> Constant:
+    """A learner that never learns: greedy on given weights, (A, d)."""
+    return Constant(name, _linear_policy(np.array(weights, np.float64), features, 0.0))
+
+
+def _linear_policy(weights: Floats, features: FeatureMap, epsilon: float) -> EpsilonGreedy:
+    return EpsilonGreedy(lambda observation: weights @ features(observation), lambda: epsilon)

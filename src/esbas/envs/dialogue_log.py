@@ -1,0 +1,139 @@
+"""Logged negotiation dialogues: one JSON object per line, documented in docs/dialogue-log.md."""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from esbas.errors import EsbasError, InvalidValueError, unknown
+
+SYSTEM, USER = "system", "user"
+ACTS = {SYSTEM: ("propose", "ask_repeat", "accept", "end"), USER: ("propose", "accept", "hang_up")}
+_LAST = "accept", "end", "hang_up"  # acts that end the dialogue
+_KEYS = "system_costs", "user_costs", "acts", "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One turn of one player."""
+
+    by: str  # "system" or "user"
+    act: str  # see ACTS
+    option: int | None = None  # proposed, or, when the system accepts, taken to be the user's proposal (None: nothing was heard)
+    heard: int | None = None  # what the system understood of a proposal by the user, where that is known
+    score: float | None = None  # how sure the recogniser was of it
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """A dialogue by the rules of the game; the rules are checked."""
+
+    user_costs: tuple[float, ...]
+    acts: tuple[Act, ...]
+    system_costs: tuple[float, ...] | None = None
+    note: str = ""  # such as where it comes from; errors begin with it
+
+    def __post_init__(self) -> None:
+        options = len(self.user_costs)
+        _check(options >= 2, "there must be at least two options, but user_costs has {}", options)
+        _check(self.system_costs is None or len(self.system_costs) == options, "both players must have {} costs", options)
+        for cost in (*self.user_costs, *(self.system_costs or ())):
+            _check(_is_number(cost) and 0 <= cost <= 1, "costs must lie in [0, 1], but one is {!r}", cost)
+        before: list[Act] = []
+        for number, act in enumerate(self.acts, start=1):
+            try:
+                _check_act(act, before, options)
+            except EsbasError as error:
+                raise InvalidValueError(f"act {number}: {error}") from None
+            before.append(act)
+
+    @property
+    def ended(self) -> bool:
+        """Whether a player ended it; if not, it was cut off."""
+        return bool(self.acts) and self.acts[-1].act in _LAST
+
+
+def read_dialogues(path: str | os.PathLike[str]) -> Iterator[Dialogue]:
+    """The dialogues of a log, one after the other; empty lines are skipped, a bad line is an error that tells its number."""
+    with Path(path).open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    yield _parse(line, f"{Path(path).name}, line {number}")
+                except EsbasError as error:
+                    raise InvalidValueError(f"{path}, line {number}: {error}: mend or delete the line") from error
+
+
+def write_dialogues(path: str | os.PathLike[str], dialogues: Iterable[Dialogue]) -> None:
+    """Write a log; what does not apply is left out."""
+    with Path(path).open("w", encoding="utf-8") as file:
+        for dialogue in dialogues:
+            content = {key: value for key, value in asdict(dialogue).items() if value not in (None, "")}
+            content["acts"] = [{key: value for key, value in act.items() if value is not None} for act in content["acts"]]
+            file.write(json.dumps(content) + "\n")
+
+
+def _parse(line: str, place: str) -> Dialogue:
+    try:
+        content = json.loads(line)
+    except ValueError as error:
+        raise InvalidValueError(f"a line must be one JSON object, but {error}") from error
+    _check_keys(content, _KEYS, "key", required=("user_costs", "acts"))
+    costs = {name: _costs(content.get(name), name) for name in ("user_costs", "system_costs")}
+    _check(isinstance(content["acts"], list), "acts must be a list, but is {!r}", content["acts"])
+    names = tuple(field.name for field in fields(Act))
+    for given in content["acts"]:
+        _check_keys(given, names, "key of an act", required=("by", "act"))
+    return Dialogue(costs["user_costs"] or (), tuple(Act(**given) for given in content["acts"]), costs["system_costs"], place)
+
+
+def _costs(given: Any, name: str) -> tuple[float, ...] | None:
+    _check(given is None or isinstance(given, list), f"{name} must be a list of numbers, but is {{!r}}", given)
+    return None if given is None else tuple(given)
+
+
+def _check_keys(given: Any, known: Sequence[str], kind: str, *, required: Sequence[str]) -> None:
+    _check(isinstance(given, dict), "a JSON object must stand here, but got {!r}", given)
+    for key in given:
+        if key not in known:
+            raise unknown(kind, key, known)
+    for key in required:
+        _check(key in given, f"{key!r} must be given, but the keys are {{}}", ", ".join(map(repr, given)) or "none")
+
+
+def _check_act(act: Act, before: Sequence[Act], options: int) -> None:
+    """The rules of the game."""
+    if act.by not in ACTS:
+        raise unknown("player", act.by, ACTS)
+    if act.act not in ACTS[act.by]:
+        raise unknown(f"act of the {act.by}", act.act, ACTS[act.by])
+    last = before[-1] if before else None
+    _check(last is None or last.act not in _LAST, "nothing must follow the end of a dialogue, but got {!r}", act.act)
+    _check(last is None or last.by != act.by, "players must take turns, but the {} acts twice", act.by)
+    for name in ("option", "heard"):
+        value = getattr(act, name)
+        whole = value is None or (isinstance(value, int) and not isinstance(value, bool))
+        _check(
+            whole and (value is None or 0 <= value < options), f"{name} must be one of 0 to {options - 1}, but is {{!r}}", value
+        )
+    _check(act.score is None or _is_number(act.score), "a score must be a number, but is {!r}", act.score)
+    _check(act.act != "propose" or act.option is not None, "a proposal must name its option, but the {}'s does not", act.by)
+    if act.by == USER:
+        asked = last is not None and last.act == "propose"
+        _check(act.act != "accept" or asked, "a user can only accept a proposal, but the system made none{}", "")
+    else:
+        offered = any(earlier.by == USER and earlier.act == "propose" for earlier in before)
+        accepts = act.act == "accept" and act.option is not None
+        _check(not accepts or offered, "the system can only accept option {} after the user proposed one", act.option)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _check(holds: bool, message: str, value: object) -> None:
+    if not holds:
+        raise InvalidValueError(message.format(value))
