@@ -1,8 +1,10 @@
 """Bandits: one file each, formula and reference in the docstring."""
 
 from esbas.bandits.bandit import Bandit, BanditFactory
+from esbas.bandits.discounted import Discounted
 from esbas.bandits.index import IndexBandit
-from esbas.bandits.memory import AllRounds, Memory, Window
+from esbas.bandits.memory import AllRounds, Memory
 from esbas.bandits.ucb import UCB1, SlidingUCB
+from esbas.bandits.window import Window
 
-__all__ = ["UCB1", "AllRounds", "Bandit", "BanditFactory", "IndexBandit", "Memory", "SlidingUCB", "Window"]
+__all__ = ["UCB1", "AllRounds", "Bandit", "BanditFactory", "Discounted", "IndexBandit", "Memory", "SlidingUCB", "Window"]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from esbas.errors import require
 
 Floats = NDArray[np.float64]
+Rng = np.random.Generator | None
 
 
 class Bandit(ABC):
@@ -24,7 +25,7 @@ class Bandit(ABC):
     """Whether rewards may be of any size, their range having the width `spread`; otherwise they must lie in [0, 1]."""
     spread = 1.0
 
-    def __init__(self, n_arms: int, *, rng: np.random.Generator | None = None) -> None:
+    def __init__(self, n_arms: int, *, rng: Rng = None) -> None:
         require(isinstance(n_arms, int) and n_arms >= 1, "n_arms >= 1", n_arms=n_arms)
         self.n_arms = n_arms
         self.rng = np.random.default_rng(0) if rng is None else rng

@@ -1,21 +1,39 @@
-"""What a bandit remembers of its rounds: all of them, or a sliding window. Index formulas read it and never write."""
+"""What a bandit remembers of its rounds. Index formulas read it and never write."""
 
 import math
-from array import array
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol
-
-from esbas.errors import require
 
 
 class Memory(Protocol):
-    """Counts and means per arm, from rounds that may still be in flight."""
+    """Counts, means and variances per arm, from rounds that may still be in flight. Counts may be fractions (`Discounted`)."""
 
-    counts: list[int]  # (K,) pulls, rounds in flight included
-    total: int  # their sum
+    @property
+    def counts(self) -> Sequence[float]:
+        """(K,): pulls, rounds in flight included."""
+        ...
+
+    @property
+    def settled(self) -> Sequence[float]:
+        """(K,): rewards that arrived."""
+        ...
+
+    @property
+    def total(self) -> float:
+        """The sum of the counts."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were ever started."""
+        ...
 
     def mean(self, arm: int) -> float:
         """The arm's mean reward, NaN without a reward."""
+        ...
+
+    def variance(self, arm: int) -> float:
+        """The mean squared distance of the arm's rewards from their mean, NaN without a reward."""
         ...
 
     def prior(self) -> float:
@@ -26,8 +44,8 @@ class Memory(Protocol):
         """Start a round."""
         ...
 
-    def settle(self, ticket: int, reward: float) -> None:
-        """The reward of a round arrives; of no effect if the round is forgotten."""
+    def settle(self, ticket: int, reward: float) -> int | None:
+        """The reward of a round arrives; returns the round's arm, or None if the round is forgotten: then it has no effect."""
         ...
 
     def withdraw(self, ticket: int) -> None:
@@ -55,37 +73,55 @@ class Memory(Protocol):
         ...
 
 
+def grown_variance(variance: float, before: float, weight: float, distance: float) -> float:
+    """The variance of rewards of total weight `before`, once one of this weight joins at this distance from their mean.
+
+    It only adds what is positive (West 1979), so that nothing cancels.
+    """
+    share = weight / (before + weight)
+    return (1 - share) * (variance + share * distance * distance)
+
+
 class AllRounds:
-    """Remembers every round, as counts and sums."""
+    """Remembers every round, as counts, sums and variances."""
 
     def __init__(self, n_arms: int) -> None:
-        self.counts, self.total, self._rounds = [0] * n_arms, 0, 0
-        self._settled, self._sums = [0] * n_arms, [0.0] * n_arms
+        self.counts, self.total, self.rounds = [0] * n_arms, 0, 0
+        self.settled, self._sums, self._variances = [0] * n_arms, [0.0] * n_arms, [0.0] * n_arms
         self._open: dict[int, int] = {}  # ticket -> arm
 
     def mean(self, arm: int) -> float:
         """Sum over count of the rewards that arrived."""
-        return self._sums[arm] / self._settled[arm] if self._settled[arm] else math.nan
+        return self._sums[arm] / self.settled[arm] if self.settled[arm] else math.nan
+
+    def variance(self, arm: int) -> float:
+        """Of the rewards that arrived."""
+        return self._variances[arm] if self.settled[arm] else math.nan
 
     def prior(self) -> float:
         """Sum over count of all arms."""
-        settled = sum(self._settled)
+        settled = sum(self.settled)
         return sum(self._sums) / settled if settled else 0.0
 
     def pull(self, arm: int) -> int:
         """Count the pull now, its reward later."""
-        self._rounds += 1
-        self._open[self._rounds] = arm
+        self.rounds += 1
+        self._open[self.rounds] = arm
         self.counts[arm] += 1
         self.total += 1
-        return self._rounds
+        return self.rounds
 
-    def settle(self, ticket: int, reward: float) -> None:
+    def settle(self, ticket: int, reward: float) -> int | None:
         """Add to the sum."""
-        if ticket in self._open:
-            arm = self._open.pop(ticket)
-            self._settled[arm] += 1
+        arm = self._open.pop(ticket, None)
+        if arm is not None:
+            before = self.settled[arm]
+            if before:
+                distance = reward - self._sums[arm] / before
+                self._variances[arm] = grown_variance(self._variances[arm], before, 1, distance)
+            self.settled[arm] += 1
             self._sums[arm] += reward
+        return arm
 
     def withdraw(self, ticket: int) -> None:
         """Take the pull back."""
@@ -97,152 +133,34 @@ class AllRounds:
         """Kept arms keep the rounds whose rewards arrived."""
         for arm in range(len(self.counts)):
             if arm not in keep:
-                self._settled[arm], self._sums[arm] = 0, 0.0
+                self.settled[arm], self._sums[arm], self._variances[arm] = 0, 0.0, 0.0
         self._open.clear()
-        self.counts, self.total = list(self._settled), sum(self._settled)
+        self.counts, self.total = list(self.settled), sum(self.settled)
 
     def add_arm(self) -> None:
         """Append zeros."""
         self.counts.append(0)
-        self._settled.append(0)
+        self.settled.append(0)
         self._sums.append(0.0)
+        self._variances.append(0.0)
 
     def remove_arm(self, arm: int) -> None:
         """Delete the arm's column and its rounds in flight."""
         self.total -= self.counts[arm]
-        for column in (self.counts, self._settled, self._sums):
+        for column in (self.counts, self.settled, self._sums, self._variances):
             del column[arm]
         self._open = {ticket: k - (k > arm) for ticket, k in self._open.items() if k != arm}
 
     def state_dict(self) -> dict[str, Any]:
-        """Counts, sums and rounds in flight."""
-        rounds = {"rounds": self._rounds, "open": [[ticket, arm] for ticket, arm in self._open.items()]}
-        return {"settled": list(self._settled), "sums": list(self._sums)} | rounds
+        """Counts, sums, variances and rounds in flight."""
+        rounds = {"rounds": self.rounds, "open": [[ticket, arm] for ticket, arm in self._open.items()]}
+        return {"settled": list(self.settled), "sums": list(self._sums), "variances": list(self._variances)} | rounds
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The counts follow from what was settled and what is in flight."""
-        self._settled, self._sums = list(state["settled"]), list(state["sums"])
-        self._rounds, self._open = state["rounds"], dict(state["open"])
-        self.counts = list(self._settled)
+        self.settled, self._sums, self._variances = list(state["settled"]), list(state["sums"]), list(state["variances"])
+        self.rounds, self._open = state["rounds"], dict(state["open"])
+        self.counts = list(self.settled)
         for arm in self._open.values():
             self.counts[arm] += 1
         self.total = sum(self.counts)
-
-
-class Window:
-    """Remembers the last `size(τ)` rounds before round τ, exactly: sums are integers in units of 2^-1074, so nothing ever drifts.
-
-    A round keeps its place in the window from its pull on; a reward that arrives after its round has left is of no effect.
-    `size` may grow by at most one per round. Work per round is O(1) on average.
-    """
-
-    def __init__(self, n_arms: int, *, size: Callable[[int], int]) -> None:
-        require(callable(size), "size is a function of the round number", size=size)
-        self._size, self._rounds = size, 0
-        self._arms, self._rewards = (array("i"), array("d"))  # of the rounds from `first` on; arm -1: withdrawn, NaN: in flight
-        self._first = self._start = 0  # round number of entry 0; entry at which the window starts
-        self._clear(n_arms)
-
-    def _clear(self, n_arms: int) -> None:
-        self.counts, self.total = [0] * n_arms, 0
-        self._settled, self._units = [0] * n_arms, [0] * n_arms
-        self._means = [math.nan] * n_arms
-
-    def mean(self, arm: int) -> float:
-        """The exact mean of the window's rewards, rounded once."""
-        return self._means[arm]
-
-    def prior(self) -> float:
-        """The exact mean over all arms."""
-        settled = sum(self._settled)
-        return sum(self._units) / (settled << _BITS) if settled else 0.0
-
-    def pull(self, arm: int) -> int:
-        """Append the round and let the oldest leave."""
-        ticket, self._rounds = self._rounds, self._rounds + 1
-        self._arms.append(arm)
-        self._rewards.append(math.nan)
-        self._count(arm, 1)
-        self._expire()
-        return ticket
-
-    def settle(self, ticket: int, reward: float) -> None:
-        """Fill in the reward, if the round is still in the window."""
-        entry = ticket - self._first
-        if entry >= self._start and self._arms[entry] >= 0 and math.isnan(self._rewards[entry]):
-            self._rewards[entry] = reward
-            self._add(self._arms[entry], reward, 1)
-
-    def withdraw(self, ticket: int) -> None:
-        """Leave a hole in the window."""
-        entry = ticket - self._first
-        if entry >= self._start and self._arms[entry] >= 0 and math.isnan(self._rewards[entry]):
-            self._count(self._arms[entry], -1)
-            self._arms[entry] = -1
-
-    def reset(self, keep: Collection[int]) -> None:
-        """Holes in place of the arms that are not kept and of rounds in flight."""
-        for entry in range(self._start, len(self._arms)):
-            if self._arms[entry] not in keep or math.isnan(self._rewards[entry]):
-                self._arms[entry] = -1
-        self._recount(len(self.counts))
-
-    def add_arm(self) -> None:
-        """Append zeros."""
-        self._recount(len(self.counts) + 1)
-
-    def remove_arm(self, arm: int) -> None:
-        """Holes in place of the arm."""
-        for entry in range(self._start, len(self._arms)):
-            k = self._arms[entry]
-            self._arms[entry] = -1 if k == arm else k - (k > arm)
-        self._recount(len(self.counts) - 1)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The rounds in the window; all else follows from them."""
-        rewards = [None if math.isnan(reward) else reward for reward in self._rewards[self._start :]]
-        arms = self._arms[self._start :].tolist()
-        return {"n_arms": len(self.counts), "rounds": self._rounds, "arms": arms, "rewards": rewards}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Count the rounds again: exact sums do not depend on the order."""
-        self._arms = array("i", state["arms"])
-        self._rewards = array("d", [math.nan if reward is None else reward for reward in state["rewards"]])
-        self._rounds, self._start = state["rounds"], 0
-        self._first = self._rounds - len(self._arms)
-        self._recount(state["n_arms"])
-
-    def _expire(self) -> None:
-        keep_from = self._rounds - self._size(self._rounds + 1) - self._first
-        while self._start < min(keep_from, len(self._arms)):
-            arm, reward = self._arms[self._start], self._rewards[self._start]
-            if arm >= 0:
-                self._count(arm, -1)
-                if reward == reward:  # not in flight
-                    self._add(arm, reward, -1)
-            self._start += 1
-        if self._start > 1024 and self._start > len(self._arms) // 2:  # drop the dead half: O(1) on average
-            del self._arms[: self._start], self._rewards[: self._start]
-            self._first, self._start = self._first + self._start, 0
-
-    def _count(self, arm: int, by: int) -> None:
-        self.counts[arm] += by
-        self.total += by
-
-    def _add(self, arm: int, reward: float, by: int) -> None:
-        numerator, denominator = reward.as_integer_ratio()  # the denominator is a power of two
-        self._settled[arm] += by
-        self._units[arm] += by * (numerator << (_BITS + 1 - denominator.bit_length()))
-        settled = self._settled[arm]
-        self._means[arm] = self._units[arm] / (settled << _BITS) if settled else math.nan
-
-    def _recount(self, n_arms: int) -> None:
-        self._clear(n_arms)
-        for arm, reward in zip(self._arms[self._start :], self._rewards[self._start :], strict=True):
-            if arm >= 0:
-                self._count(arm, 1)
-                if reward == reward:
-                    self._add(arm, reward, 1)
-
-
-_BITS = 1074  # the smallest positive float is 2^-1074

@@ -2,16 +2,16 @@
 
 import math
 
-import numpy as np
-
+from esbas.bandits.bandit import Rng
 from esbas.bandits.index import IndexBandit
-from esbas.bandits.memory import AllRounds, Memory, Window
+from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.window import Window
 from esbas.errors import require
 
 
 def ucb_bonus(xi: float, total: float, pulls: float) -> float:
-    """√(ξ ln n / n_k)."""
-    return math.sqrt(xi * math.log(total) / pulls)
+    """√(ξ ln n / n_k); counts that fade may add up to less than 1: no bonus then."""
+    return math.sqrt(xi * math.log(max(total, 1.0)) / pulls)
 
 
 class UCB1(IndexBandit):
@@ -24,13 +24,7 @@ class UCB1(IndexBandit):
     any_scale = True
 
     def __init__(
-        self,
-        n_arms: int,
-        *,
-        xi: float = 0.25,
-        spread: float = 1.0,
-        memory: Memory | None = None,
-        rng: np.random.Generator | None = None,
+        self, n_arms: int, *, xi: float = 0.25, spread: float = 1.0, memory: Memory | None = None, rng: Rng = None
     ) -> None:
         super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
         require(math.isfinite(xi) and xi >= 0, "xi >= 0", xi=xi)
@@ -44,9 +38,7 @@ class UCB1(IndexBandit):
 class SlidingUCB(UCB1):
     """UCB1 on the last floor(τ · fraction) rounds before round τ: the bandit of SSBAS (Section 5) with fraction = 1/2."""
 
-    def __init__(
-        self, n_arms: int, *, xi: float = 0.25, fraction: float = 0.5, spread: float = 1.0, rng: np.random.Generator | None = None
-    ) -> None:
+    def __init__(self, n_arms: int, *, xi: float = 0.25, fraction: float = 0.5, spread: float = 1.0, rng: Rng = None) -> None:
         require(0 < fraction <= 1, "0 < fraction <= 1", fraction=fraction)
         memory = Window(n_arms, size=lambda tau: math.floor(tau * fraction))
         super().__init__(n_arms, xi=xi, spread=spread, memory=memory, rng=rng)
