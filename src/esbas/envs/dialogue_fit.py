@@ -50,7 +50,7 @@ def fit_user(dialogues: Iterable[Dialogue]) -> tuple[Five, Five]:
 
 def _answers(dialogue: Dialogue, number: int) -> Iterator[Answer]:
     """The user's answers; acts that the model never does are errors."""
-    place = dialogue.note or f"dialogue {number}"
+    place = dialogue.place or f"dialogue {number}"
     costs, options = dialogue.user_costs, len(dialogue.user_costs)
     order = sorted(range(options), key=costs.__getitem__)
     rank, acts, asked = -1, 0, None  # asked: the system's last act, if the user answers to it

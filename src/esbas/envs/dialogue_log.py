@@ -34,7 +34,7 @@ class Dialogue:
     user_costs: tuple[float, ...]
     acts: tuple[Act, ...]
     system_costs: tuple[float, ...] | None = None
-    note: str = ""  # such as where it comes from; errors begin with it
+    place: str = ""  # where it was read; errors begin with it
 
     def __post_init__(self) -> None:
         options = len(self.user_costs)
@@ -58,11 +58,14 @@ class Dialogue:
 
 def read_dialogues(path: str | os.PathLike[str]) -> Iterator[Dialogue]:
     """The dialogues of a log, one after the other; empty lines are skipped, a bad line is an error that tells its number."""
-    with Path(path).open(encoding="utf-8") as file:
+    path = Path(path)
+    if not path.is_file():
+        raise InvalidValueError(f"a log must be a file, but there is none at {str(path)!r}: check the path")
+    with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 try:
-                    yield _parse(line, f"{Path(path).name}, line {number}")
+                    yield _parse(line, f"{path.name}, line {number}")
                 except EsbasError as error:
                     raise InvalidValueError(f"{path}, line {number}: {error}: mend or delete the line") from error
 
@@ -71,15 +74,16 @@ def write_dialogues(path: str | os.PathLike[str], dialogues: Iterable[Dialogue])
     """Write a log; what does not apply is left out."""
     with Path(path).open("w", encoding="utf-8") as file:
         for dialogue in dialogues:
-            content = {key: value for key, value in asdict(dialogue).items() if value not in (None, "")}
+            content = asdict(dialogue)
+            content = {key: content[key] for key in _KEYS if content.get(key) is not None}
             content["acts"] = [{key: value for key, value in act.items() if value is not None} for act in content["acts"]]
             file.write(json.dumps(content) + "\n")
 
 
-def _parse(line: str, place: str) -> Dialogue:
+def _parse(line: bytes, place: str) -> Dialogue:
     try:
         content = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidValueError(f"a line must be one JSON object, but {error}") from error
     _check_keys(content, _KEYS, "key", required=("user_costs", "acts"))
     costs = {name: _costs(content.get(name), name) for name in ("user_costs", "system_costs")}
@@ -106,7 +110,7 @@ def _check_keys(given: Any, known: Sequence[str], kind: str, *, required: Sequen
 
 def _check_act(act: Act, before: Sequence[Act], options: int) -> None:
     """The rules of the game."""
-    if act.by not in ACTS:
+    if not (isinstance(act.by, str) and act.by in ACTS):
         raise unknown("player", act.by, ACTS)
     if act.act not in ACTS[act.by]:
         raise unknown(f"act of the {act.by}", act.act, ACTS[act.by])

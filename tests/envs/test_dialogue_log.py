@@ -1,0 +1,126 @@
+import json
+
+import numpy as np
+import pytest
+
+from esbas.envs import Act, Dialogue, NegotiationDialogue, UserModel, read_dialogues, write_dialogues
+from esbas.errors import InvalidValueError
+
+GOOD = {"user_costs": [0.1, 0.5], "acts": [{"by": "user", "act": "propose", "option": 0}, {"by": "system", "act": "end"}]}
+
+
+def played(count):
+    env, rng = NegotiationDialogue(), np.random.default_rng(0)
+    env.reset(seed=0)
+    for _ in range(count):
+        env.reset()
+        over = False
+        while not over:
+            over = env.step(int(rng.integers(5)))[2]
+        yield env.dialogue
+
+
+def line(**changes):
+    return json.dumps({key: value for key, value in (GOOD | changes).items() if value is not None})
+
+
+def test_reads_what_it_wrote(tmp_path):
+    path, dialogues = tmp_path / "log.jsonl", list(played(300))
+    write_dialogues(path, dialogues)
+    read = list(read_dialogues(path))
+    assert [(each.user_costs, each.system_costs, each.acts) for each in read] == [
+        (each.user_costs, each.system_costs, each.acts) for each in dialogues
+    ]
+    assert {act.act for each in read for act in each.acts} == {"propose", "ask_repeat", "accept", "end", "hang_up"}
+    assert read[6].place == "log.jsonl, line 7"
+
+
+def test_reads_the_documented_example(tmp_path, request):
+    page = (request.config.rootpath / "docs" / "dialogue-log.md").read_text()
+    example = page.split("```json\n")[1].split("```")[0]
+    path = tmp_path / "example.jsonl"
+    path.write_text(example)
+    first, second = read_dialogues(path)
+    assert first.acts[0] == Act("user", "propose", 2, heard=3, score=0.52)
+    assert first.ended
+    assert second.system_costs is None
+
+
+def test_skips_empty_lines_and_counts_them(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"\n{line()}\n\n{line()}\n")
+    assert [each.place for each in read_dialogues(path)] == ["log.jsonl, line 2", "log.jsonl, line 4"]
+
+
+def test_fit_names_the_line_of_an_act_that_the_user_never_does(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{line()}\n{line(user_costs=[0.5, 0.1])}\n")
+    with pytest.raises(InvalidValueError, match=r"^log.jsonl, line 2, act 1: a user must here propose option 1, but does"):
+        UserModel.fit(read_dialogues(path))
+
+
+def acts(*words):
+    players = {"U": "user", "S": "system"}
+    triples = (word.split("-") for word in words)
+    return [{"by": players[who], "act": what} | ({"option": int(option)} if option else {}) for who, what, option in triples]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "a line must be one JSON object, but"),
+        ("[1]", "a JSON object must stand here, but got [1]"),
+        (line(user_costs=None), "'user_costs' must be given, but the keys are 'acts'"),
+        (line(user_cost=[0.5]), "there is no key named 'user_cost': did you mean 'user_costs'?"),
+        (line(user_costs=0.5), "user_costs must be a list of numbers, but is 0.5"),
+        (line(user_costs=[0.5]), "there must be at least two options, but user_costs has 1"),
+        (line(user_costs=[0.5, 1.5]), "costs must lie in [0, 1], but one is 1.5"),
+        (line(user_costs=[0.5, "a"]), "costs must lie in [0, 1], but one is 'a'"),
+        (line(user_costs=[0.5, float("nan")]), "costs must lie in [0, 1], but one is nan"),
+        (line(system_costs=[0.5]), "both players must have 2 costs"),
+        (line(acts={}), "acts must be a list, but is {}"),
+        (line(acts=["accept"]), "a JSON object must stand here, but got 'accept'"),
+        (line(acts=[{"by": "user"}]), "'act' must be given, but the keys are 'by'"),
+        (line(acts=[{"by": "user", "act": "end", "opt": 1}]), "there is no key of an act named 'opt': did you mean 'option'?"),
+        (line(acts=[{"by": ["user"], "act": "end"}]), "act 1: there is no player named ['user']"),
+        (line(acts=[{"by": "usr", "act": "end"}]), "act 1: there is no player named 'usr': did you mean 'user'?"),
+        (line(acts=acts("U-acept-")), "act 1: there is no act of the user named 'acept': did you mean 'accept'?"),
+        (line(acts=acts("U-ask_repeat-")), "act 1: there is no act of the user named 'ask_repeat'"),
+        (line(acts=acts("U-propose-0", "U-propose-0")), "act 2: players must take turns, but the user acts twice"),
+        (
+            line(acts=acts("S-propose-0", "U-accept-", "S-end-")),
+            "act 3: nothing must follow the end of a dialogue, but got 'end'",
+        ),
+        (line(acts=acts("U-propose-2")), "act 1: option must be one of 0 to 1, but is 2"),
+        (line(acts=[{"by": "user", "act": "propose", "option": 0.0}]), "act 1: option must be one of 0 to 1, but is 0.0"),
+        (
+            line(acts=[{"by": "user", "act": "propose", "option": 0, "heard": True}]),
+            "act 1: heard must be one of 0 to 1, but is True",
+        ),
+        (line(acts=[{"by": "user", "act": "propose", "option": 0, "score": "x"}]), "act 1: a score must be a number, but is 'x'"),
+        (line(acts=acts("U-propose-")), "act 1: a proposal must name its option, but the user's does not"),
+        (line(acts=acts("S-ask_repeat-", "U-accept-")), "act 2: a user can only accept a proposal, but the system made none"),
+        (line(acts=acts("S-accept-1")), "act 1: the system can only accept option 1 after the user proposed one"),
+    ],
+)
+def test_a_bad_line_gets_one_sentence_with_its_number(tmp_path, text, sentence):
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{line()}\n{text}\n{line()}\n")
+    with pytest.raises(InvalidValueError) as caught:
+        list(read_dialogues(path))
+    assert str(caught.value).startswith(f"{path}, line 2: {sentence}")
+    assert str(caught.value).endswith(": mend or delete the line")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_log_that_is_not_there_or_not_text_gets_one_sentence(tmp_path):
+    with pytest.raises(InvalidValueError, match=r"^a log must be a file, but there is none at .*log.jsonl': check the path$"):
+        list(read_dialogues(tmp_path / "log.jsonl"))
+    (tmp_path / "log.jsonl").write_bytes(b'{"user_costs": "\xff"}')
+    with pytest.raises(InvalidValueError, match="line 1: a line must be one JSON object, but 'utf-8' codec"):
+        list(read_dialogues(tmp_path / "log.jsonl"))
+
+
+def test_dialogue_made_in_code_keeps_the_rules_too():
+    with pytest.raises(InvalidValueError, match="act 2: players must take turns"):
+        Dialogue((0.1, 0.2), (Act("user", "propose", 0), Act("user", "accept")))
