@@ -25,7 +25,9 @@ class Columns:
     def extend(self, rows: Mapping[str, Array]) -> None:
         """Append rows to columns: all of them, or, if any do not fit, none. O(1) per row on average."""
         for name, new in rows.items():
-            old = self._rows.setdefault(name, np.empty((64, *new.shape[1:]), new.dtype))
+            if name not in self._rows:
+                self._rows[name] = np.empty((64, *new.shape[1:]), new.dtype)
+            old = self._rows[name]
             if new.shape[1:] != old.shape[1:] or not np.can_cast(new.dtype, old.dtype, "same_kind"):
                 got, kept = (f"{column.dtype} of shape {column.shape[1:]}" for column in (new, old))
                 raise InvalidValueError(f"{name} must all be alike, but got {got} after {kept}: flatten or pad them")

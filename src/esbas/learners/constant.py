@@ -42,4 +42,5 @@ class Deterministic:
 
     def probability(self, observation: Any, action: Any) -> float:
         """One for the function's action, nought for others."""
-        return float(np.array_equal(action, self._function(observation)))
+        chosen = self._function(observation)
+        return float(action == chosen if isinstance(chosen, int) else np.array_equal(action, chosen))  # the first is much faster

@@ -27,4 +27,4 @@ class EpsilonGreedy:
     def probability(self, observation: Any, action: int) -> float:
         """ε / A, and 1 - ε more for the best action."""
         values, epsilon = self._values(observation), self._epsilon()
-        return epsilon / len(values) + (1 - epsilon) * (action == values.argmax())
+        return epsilon / len(values) + (1 - epsilon if action == int(values.argmax()) else 0.0)
