@@ -32,7 +32,7 @@ def feature_count(base: int, square: bool) -> int:
     return 1 + base + (base * (base + 1) // 2 if square else 0)
 
 
-def fill_features(base: Floats, count: int, square: bool, out: Floats) -> None:
+def fill_features(base: Any, count: int, square: bool, out: Floats) -> None:
     """Write (1, b_0, ..., b_count-1) and, with `square`, b_i b_j for i <= j in order of i, then j.
 
     Features come first: `base` is (count, ...) and `out` (feature_count, ...), so that one state and a column of them are alike.
@@ -83,8 +83,12 @@ class DialogueFeatures:
 
     def __call__(self, observation: Floats) -> Floats:
         """The features of one observation, (d,)."""
-        features: Floats = self.batch(observation[None])[0]
-        return features
+        turn, score, heard, _, following, *costs = np.asarray(observation, np.float64).tolist()
+        heard_cost = NOTHING_HEARD_COST if heard < 0 else costs[int(heard)]
+        base = self._base(score, heard_cost, costs[int(following)], int(turn), int(costs[0] * TWO_32))
+        out = np.empty(self.size)
+        fill_features(base, self.base_count, self.square, out)
+        return out
 
     def batch(self, observations: Floats) -> Floats:
         """The features of many, (N, d)."""
@@ -92,14 +96,19 @@ class DialogueFeatures:
         turn, score, heard, _, following = seen[:, :5].T
         costs, row = seen[:, 5:], np.arange(len(seen))
         heard_cost = np.where(heard < 0, NOTHING_HEARD_COST, costs[row, heard.astype(np.int64)])
-        base = np.empty((self.base_count, len(seen)))
-        base[0], base[1] = score, difference_feature(heard_cost, costs[row, following.astype(np.int64)])
-        if self.timed:
-            base[2] = time_feature(turn)
-        dialogue = scatter(scatter(0, self.seed), (costs[:, 0] * TWO_32).astype(np.int64))  # (N,)
-        for feature in range(self.noise):
-            key = scatter(scatter(dialogue, turn.astype(np.int64)), feature)
-            base[self.base_count - self.noise + feature] = key / TWO_32
+        next_cost = costs[row, following.astype(np.int64)]
+        lowest = (costs[:, 0] * TWO_32).astype(np.int64)
+        base = self._base(score, heard_cost, next_cost, turn.astype(np.int64), lowest)
         out = np.empty((self.size, len(seen)))
         fill_features(base, self.base_count, self.square, out)
         return np.ascontiguousarray(out.T)
+
+    def _base(self, score: Any, heard_cost: Any, next_cost: Any, turn: Any, lowest: Any) -> list[Any]:
+        """The base features, of one observation or as columns of many."""
+        base = [score, difference_feature(heard_cost, next_cost)]
+        if self.timed:
+            base.append(time_feature(turn))
+        if self.noise:
+            key = scatter(scatter(scatter(0, self.seed), lowest), turn)
+            base += [scatter(key, feature) / TWO_32 for feature in range(self.noise)]
+        return base
