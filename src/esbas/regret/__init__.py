@@ -1,0 +1,40 @@
+"""Pseudo-regrets: from known expectations, estimated from runs, and the bounds of the paper's theorems and Table 1."""
+
+from esbas.regret.bounds import (
+    LOG,
+    Growth,
+    absolute_growth,
+    canonical_growth,
+    kappa_of_theorem_3,
+    short_sighted_growth,
+    table_1_absolute,
+    theorem_1,
+    theorem_2,
+    theorem_3,
+)
+from esbas.regret.expectations import absolute, canonical_absolute, epoch_gaps, gaps, relative, short_sighted, smallest_gap
+from esbas.regret.runs import Curve, estimate_absolute, estimate_relative, estimate_short_sighted
+
+__all__ = [
+    "LOG",
+    "Curve",
+    "Growth",
+    "absolute",
+    "absolute_growth",
+    "canonical_absolute",
+    "canonical_growth",
+    "epoch_gaps",
+    "estimate_absolute",
+    "estimate_relative",
+    "estimate_short_sighted",
+    "gaps",
+    "kappa_of_theorem_3",
+    "relative",
+    "short_sighted",
+    "short_sighted_growth",
+    "smallest_gap",
+    "table_1_absolute",
+    "theorem_1",
+    "theorem_2",
+    "theorem_3",
+]

@@ -1,0 +1,185 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from esbas import regret
+from esbas.errors import InvalidValueError, UnknownNameError
+from esbas.regret import Growth
+from esbas.regret.runs import student_factor
+
+EXPECTATIONS = [[0.2, 0.5], [0.6, 0.5], [0.7, 0.7], [0.9, 0.6]]  # two arms, four meta-times
+CHOSEN = [0, 1, 0, 1]
+
+
+def test_regrets_worked_out_by_hand() -> None:
+    # chosen: .2 .5 .7 .6; best at the time: .5 .6 .7 .9; the optimum is 1
+    np.testing.assert_allclose(regret.short_sighted(EXPECTATIONS, CHOSEN), [0.3, 0.4, 0.4, 0.7])
+    np.testing.assert_allclose(regret.absolute(EXPECTATIONS, CHOSEN, optimum=1.0), [0.8, 1.3, 1.6, 2.0])
+    np.testing.assert_allclose(regret.canonical_absolute(EXPECTATIONS, optimum=1.0), [[0.8, 1.2, 1.5, 1.6], [0.5, 1.0, 1.3, 1.7]])
+    # alone, arm 0 gets 2.4 in all and arm 1 gets 2.3: arm 0 is the best canonical one
+    np.testing.assert_allclose(regret.relative(EXPECTATIONS, CHOSEN, canonical=EXPECTATIONS), [0.0, 0.1, 0.1, 0.4], atol=1e-15)
+
+
+def test_gaps_worked_out_by_hand() -> None:
+    table = [[0.1, 0.4, 0.4], [0.5, 0.5, 0.5], [0.3, 0.2, 0.6], [0.9, 0.9, 0.8]]
+    np.testing.assert_allclose(regret.gaps(table)[2], [0.3, 0.4, 0.0])
+    np.testing.assert_allclose(regret.smallest_gap(table), [0.3, math.inf, 0.3, 0.1])
+    np.testing.assert_allclose(regret.epoch_gaps(table), regret.gaps([table[0], table[1], table[3]]))  # meta-times 1, 2, 4
+    np.testing.assert_allclose(regret.epoch_gaps(table, lengths=[2, 2]), regret.gaps([table[0], table[2]]))
+    np.testing.assert_allclose(regret.epoch_gaps(table, lengths=[2, 5, 1]), regret.gaps([table[0], table[2]]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 6), st.integers(1, 12), st.booleans())
+def test_regrets_equal_the_definitions_computed_term_by_term(
+    seed: int, runs: int, arms: int, length: int, own_data: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    table = rng.random((runs, length, arms) if own_data else (length, arms))
+    chosen = rng.integers(arms, size=(runs, length))
+    absolute = regret.absolute(table, chosen, optimum=2.0)
+    short_sighted = regret.short_sighted(table, chosen)
+    for r in range(runs):
+        rows = table[r] if own_data else table
+        for t in range(length):
+            got = [rows[tau][chosen[r, tau]] for tau in range(t + 1)]
+            assert absolute[r, t] == pytest.approx((t + 1) * 2.0 - sum(got))
+            assert short_sighted[r, t] == pytest.approx(sum(max(rows[tau]) - got[tau] for tau in range(t + 1)))
+    assert (short_sighted >= 0).all()
+    assert (absolute >= short_sighted).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: regret.short_sighted(EXPECTATIONS, [0, 1, 2, 0]), "`0 <= arm < K` must hold"),
+        (lambda: regret.short_sighted(EXPECTATIONS, [0, 1]), "chosen has an arm per meta-time"),
+        (lambda: regret.short_sighted(EXPECTATIONS, [0.0, 1.0, 0.0, 1.0]), "whole numbers"),
+        (lambda: regret.absolute([[math.nan]], [0], optimum=1.0), "expectations are finite"),
+        (lambda: regret.short_sighted_growth(1.5), "`0 <= gap <= 1` must hold, but got gap=1.5"),
+        (lambda: regret.short_sighted_growth(0.3, gap_log_power=1), "a logarithmic gap has gap 0"),
+        (lambda: regret.theorem_2([0.1, 0.0]), "smallest gaps are positive"),
+        (lambda: regret.theorem_3([35], n_arms=2, canonical=[1.0] * 9, short_sighted=[0.0]), "T >= 9 K²"),
+        (lambda: regret.theorem_3([60], n_arms=2, canonical=[1.0] * 9, short_sighted=[0.0]), "canonical reaches T / 3K"),
+        (lambda: regret.estimate_absolute([1.0], optimum=1.0), "a row per run"),
+        (lambda: regret.estimate_relative([[1.0]], canonical={"a": [[1.0], [2.0]]}), "paired runs are equally many"),
+        (lambda: regret.estimate_relative([[1.0]], canonical={"a": [[1.0, 2.0]]}), "runs are equally long"),
+        (lambda: regret.estimate_short_sighted([[1.0]], canonical={"a": [[1.0]]}, epochs=[2]), "add up to T"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(call, told: str) -> None:
+    with pytest.raises(InvalidValueError, match=told.replace("(", r"\(")):
+        call()
+
+
+def test_an_unknown_canonical_run_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'simple'"):
+        regret.estimate_relative([[1.0]], canonical={"simple": [[1.0]]}, against="simpel")
+
+
+def test_estimates_worked_out_by_hand() -> None:
+    values, alone = [[0.0, 2.0], [1.0, 3.0]], {"weak": [[0.0, 0.0], [0.0, 0.0]], "best": [[2.0, 3.0], [2.0, 5.0]]}
+    absolute = regret.estimate_absolute(values, optimum=4.0)  # cumulated: [4, 6] and [3, 4]
+    np.testing.assert_array_equal(absolute.times, [1, 2])
+    np.testing.assert_allclose(absolute.mean, [3.5, 5.0])
+    np.testing.assert_allclose(absolute.ci95, [12.7062047 * 0.5, 12.7062047 * 1.0])  # t(1) · s / √2
+    relative = regret.estimate_relative(values, canonical=alone)  # [2, 3] and [1, 3]
+    np.testing.assert_allclose(relative.mean, [1.5, 3.0])
+    np.testing.assert_allclose(relative.ci95, [12.7062047 * 0.5, 0.0])
+    unpaired = regret.estimate_relative(values, canonical=alone, paired=False)
+    np.testing.assert_allclose(unpaired.mean, relative.mean)
+    # sums of "best": 5, 7 (variance 2); of the meta-algorithm: 2, 4 (variance 2): error √(1 + 1)
+    np.testing.assert_allclose(unpaired.ci95, [12.7062047 * 0.5, 12.7062047 * math.sqrt(2)])
+    assert regret.estimate_relative(values, canonical=alone, against="weak").mean[-1] == -3.0
+    assert math.isnan(regret.estimate_absolute([[1.0]], optimum=1.0).ci95[0])  # one run tells nothing of the spread
+
+
+def test_the_short_sighted_estimate_compares_with_the_best_of_each_epoch() -> None:
+    early, late = np.array([[5.0, 1.0, 1.0], [7.0, 1.0, 1.0]]), np.array([[0.0, 4.0, 4.0], [0.0, 4.0, 4.0]])
+    curve = regret.estimate_short_sighted(np.ones((2, 3)), canonical={"early": early, "late": late}, epochs=[1, 2])
+    np.testing.assert_array_equal(curve.times, [1, 3])
+    np.testing.assert_allclose(curve.mean, [5.0, 11.0])  # 6 - 1; then 8 - 2 more
+
+
+def test_estimates_cover_the_truth_and_pairing_narrows_them() -> None:
+    rng = np.random.default_rng(5)
+    expectations = np.stack([np.linspace(0.2, 0.5, 32), np.linspace(0.0, 0.8, 32)], axis=1)
+    inside = []
+    for _ in range(200):
+        chosen = rng.integers(2, size=(40, 32))
+        luck = rng.normal(size=(40, 32))  # the same for every meta-algorithm
+        values = np.take_along_axis(np.broadcast_to(expectations, (40, 32, 2)), chosen[..., None], axis=2)[..., 0] + luck
+        alone = {str(k): expectations[:, k] + luck for k in range(2)}
+        curve = regret.estimate_relative(values, canonical=alone)
+        truth = (expectations[:, 1] - expectations.mean(axis=1)).sum()
+        inside.append(abs(curve.mean[-1] - truth) <= curve.ci95[-1])
+        assert curve.ci95[-1] < regret.estimate_relative(values, canonical=alone, paired=False).ci95[-1]
+    assert 0.9 <= np.mean(inside) <= 0.99
+
+
+@pytest.mark.parametrize("runs", [2, 3, 4, 5, 10, 31, 200, 1000, 1001])
+def test_the_students_factor_is_that_of_scipy(runs: int) -> None:
+    assert student_factor(runs) == pytest.approx(stats.t.ppf(0.975, runs - 1), rel=1e-10)
+
+
+def test_table_1_as_printed() -> None:
+    log, log2 = Growth(0, 1), Growth(0, 2)
+    assert regret.short_sighted_growth(1) == regret.table_1_absolute(1, 1) == log
+    assert regret.table_1_absolute(1, 0.5) is None  # the grey cell
+    assert regret.short_sighted_growth(0.6) == regret.table_1_absolute(0.6, 1) == regret.table_1_absolute(0.6, 0.8) == Growth(0.4)
+    assert regret.short_sighted_growth(0.5) == Growth(0.5)
+    assert regret.short_sighted_growth(0.2) == regret.table_1_absolute(0.2, 1) == Growth(0.2, 1)
+    assert regret.table_1_absolute(0.2, 0.5) == Growth(0.5)  # c† < 1 - c*
+    assert regret.table_1_absolute(0.2, 0.8) == Growth(0.2, 1)  # c† >= 1 - c*
+    assert regret.table_1_absolute(0.3, 0.9) == Growth(0.3, 1)
+    assert regret.short_sighted_growth(0) == regret.table_1_absolute(0, 1) == log2
+    assert regret.table_1_absolute(0, 0.7) == Growth(pytest.approx(0.3))
+    assert regret.short_sighted_growth(0, gap_log_power=1) == Growth(0, 3)  # Corollary 2
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_table_1_follows_from_theorem_3_unless_the_gap_closes_faster_than_the_learners_converge(gap: float, own: float) -> None:
+    printed, proven = regret.table_1_absolute(gap, own), regret.absolute_growth(gap, own)
+    if gap < 0.5 or own >= gap:
+        assert printed == proven
+    else:
+        assert printed is None or printed < proven
+
+
+def test_growth_tells_values_and_names() -> None:
+    assert Growth(0.5, 1)(math.e**2) == pytest.approx(2 * math.e)
+    np.testing.assert_allclose(Growth(0, 2)([1, math.e]), [0, 1])
+    assert [str(g) for g in (Growth(0.35, 1), Growth(0, 2), Growth(1), Growth(0))] == ["T^0.35 log T", "log^2 T", "T", "1"]
+    assert Growth(0.2) < Growth(0.2, 1) < Growth(0.3) < Growth(0.3, 1)
+
+
+def test_theorems_worked_out_by_hand() -> None:
+    np.testing.assert_allclose(regret.theorem_1([[1.0, 2.0], [3.0, 1.0]]), [6.0, 4.0])
+    np.testing.assert_allclose(regret.theorem_2([0.5, 0.25, math.inf, 0.1]), [0, 4, 4, 34])  # 0/.5, 1/.25, 2/∞, 3/.1
+    canonical = np.arange(1.0, 21.0)  # ρ*(T) = T
+    bound = regret.theorem_3([36, 51], n_arms=2, canonical=canonical, short_sighted=[2.0, 3.0], kappa=1.5)
+    np.testing.assert_allclose(bound, [7 * 6 + 2 + 1.5 * math.log(36), 7 * 8.5 + 3 + 1.5 * math.log(51)])
+    parts = {"canonical": canonical, "short_sighted": [2.0, 3.0]}
+    kappa = regret.kappa_of_theorem_3([36, 51], n_arms=2, absolute=bound, **parts)
+    np.testing.assert_allclose(kappa, [1.5, 1.5])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 64))
+def test_theorem_1_holds_for_any_choices_on_rising_curves(seed: int, arms: int, length: int) -> None:
+    rng = np.random.default_rng(seed)
+    expectations = np.sort(rng.random((length, arms)), axis=0)  # more data is better data
+    chosen = rng.integers(arms, size=length)
+    bound = regret.theorem_1(regret.canonical_absolute(expectations, optimum=1.0))
+    assert (regret.absolute(expectations, chosen, optimum=1.0) <= bound + 1e-12).all()
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.2, 0.35, 0.45])
+def test_theorem_2_sums_to_the_corollaries_order(gap: float) -> None:
+    epochs = np.arange(200.0)
+    ratio = regret.theorem_2(2.0 ** (-gap * epochs)) / regret.short_sighted_growth(gap)(2.0 ** (epochs + 1))
+    assert ratio[-1] == pytest.approx(ratio[-50], rel=0.03)  # over 49 doublings of T
