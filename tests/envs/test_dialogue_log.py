@@ -46,6 +46,16 @@ def test_reads_the_documented_example(tmp_path, request):
     assert second.system_costs is None
 
 
+def test_documented_user_of_ones_own_takes_part(request):
+    page = (request.config.rootpath / "docs" / "dialogue-log.md").read_text()
+    names = {}
+    exec(page.split("## A user of your own")[1].split("```python\n")[1].split("```")[0], names)
+    env = names["env"]
+    env.reset(seed=0, options={"user_costs": [0.9, 0.2, 0.8, 0.7], "system_costs": [0.1, 0.2, 0.3, 0.4], "user_starts": False})
+    assert env.step(1)[1:3] == (0.0, False)  # the system's best option is not the user's
+    assert env.step(1)[1:3] == (2 - 0.2 - 0.2, True)
+
+
 def test_skips_empty_lines_and_counts_them(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text(f"\n{line()}\n\n{line()}\n")

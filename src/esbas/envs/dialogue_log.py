@@ -70,9 +70,9 @@ def read_dialogues(path: str | os.PathLike[str]) -> Iterator[Dialogue]:
                     raise InvalidValueError(f"{path}, line {number}: {error}: mend or delete the line") from error
 
 
-def write_dialogues(path: str | os.PathLike[str], dialogues: Iterable[Dialogue]) -> None:
-    """Write a log; what does not apply is left out."""
-    with Path(path).open("w", encoding="utf-8") as file:
+def write_dialogues(path: str | os.PathLike[str], dialogues: Iterable[Dialogue], *, append: bool = False) -> None:
+    """Write a log, or add to one; what does not apply is left out."""
+    with Path(path).open("a" if append else "w", encoding="utf-8") as file:
         for dialogue in dialogues:
             content = asdict(dialogue)
             content = {key: content[key] for key in _KEYS if content.get(key) is not None}

@@ -15,15 +15,28 @@ def transcript(dialogue: Dialogue, view: str = "all") -> str:
         raise unknown("view", view, VIEWS)
     lines = []
     if dialogue.system_costs is not None and view != USER:
-        lines.append(f"The system's costs: {_costs(dialogue.system_costs)}.")
+        lines.append(f"The system's costs: {cost_line(dialogue.system_costs)}.")
     if view != SYSTEM:
-        lines.append(f"The user's costs: {_costs(dialogue.user_costs)}.")
+        lines.append(f"The user's costs: {cost_line(dialogue.user_costs)}.")
     return "\n".join(lines + [turn(act, view) for act in dialogue.acts]) + "\n"
 
 
 def turn(act: Act, view: str = "all") -> str:
     """One turn as a line."""
     return f"System: {_SYSTEM[act.act].format(letter(act.option))}" if act.by == SYSTEM else f"User:   {_user(act, view)}"
+
+
+def outcome(dialogue: Dialogue) -> str:
+    """How it ended, as a sentence."""
+    end = dialogue.acts[-1] if dialogue.ended else None
+    if end is None or end.act != "accept" or (end.by == SYSTEM and end.option is None):
+        return "No agreement."
+    if end.by == USER:
+        return f"Agreement on {letter(dialogue.acts[-2].option)}."
+    said = next(act.option for act in reversed(dialogue.acts) if act.by == USER)
+    if said == end.option:
+        return f"Agreement on {letter(said)}."
+    return f"A misunderstanding: the system accepted {letter(end.option)}, but the user had proposed {letter(said)}."
 
 
 def letter(option: int | None) -> str:
@@ -52,5 +65,6 @@ def _user(act: Act, view: str) -> str:
     return f"{said}  (understood: {letter(act.heard)}, score {act.score:.2f})"
 
 
-def _costs(costs: Sequence[float]) -> str:
+def cost_line(costs: Sequence[float]) -> str:
+    """The cost of each option."""
     return ", ".join(f"{letter(option)} {cost:.2f}" for option, cost in enumerate(costs))

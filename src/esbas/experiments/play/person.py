@@ -1,0 +1,85 @@
+"""A person at the terminal, as either player."""
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from esbas.envs import NegotiationDialogue, UserAct
+from esbas.envs.dialogue_log import SYSTEM, Act
+from esbas.envs.dialogue_transcript import cost_line, letter, turn
+from esbas.envs.dialogue_user import ACCEPT, HANG_UP, PROPOSE
+from esbas.envs.negotiation import ASK_REPEAT, END_DIAL, REF_INSIST, REF_NEW_PROP, SYSTEM_ACCEPT, Floats
+
+
+class Quit(Exception):  # noqa: N818  # nothing is wrong
+    """The person has had enough."""
+
+
+def ask(question: str, answers: Sequence[str]) -> str:
+    """One of the answers, typed in small or capital letters; `q`, or the end of the input, quits."""
+    while True:
+        try:
+            given = input(f"{question} > ").strip().lower()
+        except EOFError:
+            raise Quit from None
+        if not sys.stdin.isatty():
+            print(given)  # a terminal shows what is typed, a script's input is shown here
+        if given == "q":
+            raise Quit
+        if given in answers:
+            return given
+        print(f"Please type one of {', '.join(answers)}, or q to quit.")
+
+
+class PersonAsUser:
+    """A user (see `esbas.envs.User`) whose acts are typed."""
+
+    def start(self, costs: Sequence[float]) -> None:
+        """Show the person's costs."""
+        self._options = [letter(option).lower() for option in range(len(costs))]
+        self._spoken = False
+        print(f"You are the user. Your costs: {cost_line(costs)}. The system has costs of its own.")
+
+    def answer(self, proposal: int | None, rng: np.random.Generator) -> UserAct:
+        """What the person types."""
+        del rng
+        options = "/".join(self._options)
+        if proposal is None:
+            if self._spoken:
+                print(turn(Act(SYSTEM, "ask_repeat")))
+            given = ask(f"Propose an option ({options})", self._options)
+        else:
+            print(turn(Act(SYSTEM, "propose", proposal)))
+            given = ask(f"Accept (y), propose an option ({options}) or hang up (h)", ["y", *self._options, "h"])
+        self._spoken = True
+        if given in self._options:
+            return UserAct(PROPOSE, self._options.index(given))
+        return UserAct(ACCEPT if given == "y" else HANG_UP)
+
+
+class PersonAsSystem:
+    """A policy whose actions are typed."""
+
+    def __init__(self, env: NegotiationDialogue) -> None:
+        self.env = env  # to show what the system hears
+
+    def act(self, observation: Floats, rng: np.random.Generator) -> int:
+        """What the person types."""
+        del rng
+        dialogue, order = self.env.dialogue, np.argsort(self.env.system_costs)
+        number, _, heard, proposed, following = observation[:5].tolist()
+        if number == 1:
+            assert dialogue.system_costs is not None  # an environment's dialogue has them
+            print(f"You are the system. Your costs: {cost_line(dialogue.system_costs)}. The user has costs of its own.")
+        if dialogue.acts:
+            print(turn(dialogue.acts[-1], SYSTEM))
+        answers = {"r": ASK_REPEAT, "e": END_DIAL, "n": REF_NEW_PROP}
+        words = [f"propose {letter(int(order[int(following)]))} (n)", "ask to repeat (r)", "end the dialogue (e)"]
+        if proposed >= 0:
+            answers["i"] = REF_INSIST
+            words.insert(0, f"insist on {letter(int(order[int(proposed)]))} (i)")
+        if heard >= 0:
+            answers["y"] = SYSTEM_ACCEPT
+            words.insert(0, f"accept {letter(int(order[int(heard)]))} (y)")
+        return answers[ask(", ".join(words), list(answers))]
