@@ -70,7 +70,7 @@ def _pack(value: Any, arrays: dict[str, Array]) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise SaveFileError(f"arrays of numbers can be saved, but got objects {value!r}: store numbers or plain data")
-        name = f"a{len(arrays)}"
+        name = next((name for name, known in arrays.items() if known is value), f"a{len(arrays)}")  # shared: written once
         arrays[name] = value
         return {"$array": name}
     if isinstance(value, np.generic):
