@@ -31,6 +31,10 @@ class NotEpisodicError(EsbasError, RuntimeError):
     """An episode did not end within the step limit."""
 
 
+class DivergenceError(EsbasError, ArithmeticError):
+    """What a learner learnt is infinite or undefined."""
+
+
 class SaveFileError(EsbasError, ValueError):
     """A save file is damaged, too new, or belongs to another run."""
 
