@@ -5,7 +5,7 @@ import esbas
 from esbas.envs import NegotiationDialogue, negotiation_return
 from esbas.errors import InvalidValueError
 from esbas.learners import DialogueFeatures, LinearFQI, linear_constant
-from esbas.testing import Corridor, check_learner
+from esbas.testing import Corridor, OneStep, check_learner
 
 
 def random_data(rng, *, trajectories=60, size=4, actions=3, terminated=0.8):
@@ -170,6 +170,7 @@ def test_keeps_the_contract_of_learners_in_dialogues(name):
 
 def test_keeps_the_contract_of_learners_in_other_tasks():
     check_learner(lambda: LinearFQI("one-hot", lambda place: np.eye(5)[place], actions=2), Corridor())
+    check_learner(lambda: LinearFQI("bandit", lambda _: np.ones(1), actions=3), OneStep())  # every step ends the episode
 
 
 def test_learns_the_corridor():
@@ -234,6 +235,22 @@ def test_bad_settings_get_one_sentence(settings, sentence):
 def test_refuses_features_that_are_no_vector():
     with pytest.raises(InvalidValueError, match="the features of an observation are a vector"):
         LinearFQI("fqi", lambda seen: seen[0], actions=3).learn(random_data(np.random.default_rng(0)))
+
+
+def test_broken_features_leave_no_trace():
+    broken = False
+    learner, other = (LinearFQI("fqi", lambda seen: seen * np.nan if broken else seen, actions=3) for _ in range(2))
+    few, more = (random_data(np.random.default_rng(0), trajectories=count) for count in (9, 12))
+    for each in (learner, other):
+        each.learn(few)
+    broken = True
+    with pytest.raises(InvalidValueError, match="features are finite"):
+        learner.learn(more)
+    assert np.array_equal(learner.weights, other.weights)
+    broken = False
+    for each in (learner, other):
+        each.learn(more)
+    assert np.array_equal(learner.weights, other.weights)
 
 
 def test_refuses_data_that_have_shrunk():

@@ -125,7 +125,9 @@ class LinearFQI:
         inverses = np.linalg.inv(self._sums["normals"] + self.ridge * np.eye(self._sums["normals"].shape[1]))
         features, following = rows["features"][order], rows["following"][order]
         limits = self.gamma, self.tolerance, self.max_iterations
-        self.weights = fitted_q(inverses, self._sums["moments"], features, following, starts, *limits)
+        weights = fitted_q(inverses, self._sums["moments"], features, following, starts, *limits)
+        require(bool(np.isfinite(weights).all()), "the weights are finite", "lower gamma or raise the ridge", weights=weights)
+        self.weights = weights
         self._epoch += 1
 
     def _take(self, data: TrajectorySet) -> None:
@@ -155,6 +157,8 @@ class LinearFQI:
         rows = batch(observations) if batch else [self.features(observation) for observation in observations]
         features = np.asarray(rows, np.float64)
         require(features.ndim == 2, "the features of an observation are a vector", shape=features.shape[1:])
+        finite = np.isfinite(features).all(axis=1)
+        require(bool(finite.all()), "features are finite", "mend the feature map", features=features[~finite][:1])
         return features
 
     def state_dict(self) -> dict[str, Any]:
