@@ -1,5 +1,6 @@
 """What every bandit offers (the paper's Ξ). A bandit knows arms 0 .. K-1 and rewards; it knows nothing of learners."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import Any
@@ -11,6 +12,8 @@ from esbas.errors import require
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator | None
+DEFAULT_HORIZON = 10_000
+"""The number of rounds that bandits expect whose parameters depend on it, unless `horizon` is given."""
 
 
 class Bandit(ABC):
@@ -29,6 +32,13 @@ class Bandit(ABC):
         require(isinstance(n_arms, int) and n_arms >= 1, "n_arms >= 1", n_arms=n_arms)
         self.n_arms = n_arms
         self.rng = np.random.default_rng(0) if rng is None else rng
+
+    def check(self, reward: float) -> None:
+        """Raise an error unless this can be a reward."""
+        if self.any_scale:
+            require(math.isfinite(reward), "a reward is finite", reward=reward)
+        else:
+            require(0 <= reward <= 1, "0 <= reward <= 1", 'scale it, as selectors do with scale="auto"', reward=reward)
 
     @abstractmethod
     def choose(self, among: Collection[int] | None = None) -> int:

@@ -1,6 +1,5 @@
 """The book-keeping that all bandits share: rounds live in a memory, and the arm with the largest index is pulled."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -63,10 +62,7 @@ class MemoryBandit(Bandit):
 
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
         """End a round."""
-        if self.any_scale:
-            require(math.isfinite(reward), "a reward is finite", reward=reward)
-        else:
-            require(0 <= reward <= 1, "0 <= reward <= 1", 'scale it, as selectors do with scale="auto"', reward=reward)
+        self.check(reward)
         ticket = self.pull(arm) if pull is None else pull
         settled = self.memory.settle(ticket, float(reward))
         if settled is not None:

@@ -1,9 +1,11 @@
 """SSBAS: Sliding Stochastic Bandit Algorithm Selection (the paper's Section 5)."""
 
+import math
 from collections.abc import Iterable
 from functools import partial
 
-from esbas.bandits import SlidingUCB
+from esbas.bandits import BanditFactory, SlidingUCB, on_window
+from esbas.errors import require
 from esbas.selectors.bandit_selector import BanditSelector
 from esbas.selectors.scale import ScaleSpec
 
@@ -15,11 +17,25 @@ class SSBAS(BanditSelector):
         arms: the names of the learners.
         xi: the parameter of UCB1, the paper's 1/4 by default.
         fraction: the window's share of the selections so far, the paper's 1/2 by default.
+        bandit: another bandit than UCB1 (then without xi) on that window; see `esbas.bandits.on_window`.
         scale: "auto" (from the values seen so far), (low, high), or None (the bandit sees raw values, as in the paper).
         seed: of the selector's random stream.
     """
 
     def __init__(
-        self, arms: Iterable[str], *, xi: float = 0.25, fraction: float = 0.5, scale: ScaleSpec = "auto", seed: int = 0
+        self,
+        arms: Iterable[str],
+        *,
+        xi: float | None = None,
+        fraction: float = 0.5,
+        bandit: BanditFactory | None = None,
+        scale: ScaleSpec = "auto",
+        seed: int = 0,
     ) -> None:
-        super().__init__(arms, bandit=partial(SlidingUCB, xi=xi, fraction=fraction), scale=scale, seed=seed)
+        require(xi is None or bandit is None, "xi or bandit is given, not both", "give xi to the bandit", xi=xi, bandit=bandit)
+        require(0 < fraction <= 1, "0 < fraction <= 1", fraction=fraction)
+        if bandit is None:
+            factory: BanditFactory = partial(SlidingUCB, xi=0.25 if xi is None else xi, fraction=fraction)
+        else:
+            factory = on_window(bandit, size=lambda tau: math.floor(tau * fraction))
+        super().__init__(arms, bandit=factory, scale=scale, seed=seed)

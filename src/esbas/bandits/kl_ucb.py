@@ -1,0 +1,55 @@
+"""KL-UCB: the upper confidence bound that fits rewards in [0, 1]."""
+
+import math
+
+from esbas.bandits.bandit import Rng
+from esbas.bandits.index import IndexBandit
+from esbas.bandits.memory import AllRounds, Memory
+from esbas.errors import require
+
+
+def bernoulli_kl(p: float, q: float) -> float:
+    """The divergence kl(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q)), for 0 < q < 1."""
+    first = p * math.log(p / q) if p > 0.0 else 0.0
+    return first + ((1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
+
+
+def kl_ucb_level(time: float, c: float) -> float:
+    """Max(ln t + c ln ln t, 0); the limit 0 where t <= 1, since ln ln 1 is -∞."""
+    return max(math.log(time) + c * math.log(math.log(time)), 0.0) if time > 1.0 else 0.0
+
+
+def kl_upper_bound(mean: float, divergence: float) -> float:
+    """The largest q in [mean, 1] with kl(mean, q) <= divergence.
+
+    Newton's method from above: kl is convex in q, so each step ends between the solution and the last one. Two bounds on q start
+    it: Pinsker's inequality, and kl(p, q) >= p ln p + (1 - p) ln((1 - p) / (1 - q)).
+    """
+    if mean >= 1.0 or divergence <= 0.0:
+        return mean
+    entropy = mean * math.log(mean) if mean > 0.0 else 0.0
+    q = min(mean + math.sqrt(divergence / 2.0), 1.0 - (1.0 - mean) * math.exp((entropy - divergence) / (1.0 - mean)))
+    for _ in range(50):  # five or so in practice
+        if q <= mean or q >= 1.0:
+            break
+        step = (bernoulli_kl(mean, q) - divergence) * q * (1.0 - q) / (q - mean)
+        if step <= 1e-16:
+            break
+        q -= step
+    return max(q, mean)
+
+
+class KLUCB(IndexBandit):
+    """The largest q with n_k kl(x_k, q) <= ln n + c ln ln n: Garivier & Cappé (2011); they advise c = 0.
+
+    n_k pulls and mean x_k of arm k, n pulls in all. Rewards lie in [0, 1].
+    """
+
+    def __init__(self, n_arms: int, *, c: float = 0.0, memory: Memory | None = None, rng: Rng = None) -> None:
+        super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
+        require(c >= 0, "c >= 0", c=c)
+        self.c = c
+
+    def index(self, mean: float, pulls: float) -> float:
+        """The formula above."""
+        return kl_upper_bound(min(max(mean, 0.0), 1.0), kl_ucb_level(self.memory.total, self.c) / pulls)

@@ -1,0 +1,66 @@
+"""UCB-V and UCB-tuned: arms whose rewards vary little need less exploration."""
+
+import math
+from abc import abstractmethod
+
+from esbas.bandits.bandit import Rng
+from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.memory_bandit import MemoryBandit
+from esbas.errors import require
+
+
+def ucb_v_bonus(zeta: float, c: float, variance: float, time: float, pulls: float) -> float:
+    """√(2 V E / n_k) + 3 c E / n_k with E = ζ ln t, for rewards in a range of width 1."""
+    exploration = zeta * math.log(max(time, 1.0)) / pulls
+    return math.sqrt(2.0 * variance * exploration) + 3.0 * c * exploration
+
+
+def ucb_tuned_bonus(variance: float, total: float, pulls: float) -> float:
+    """√(ln n / n_k · min(1/4, V + √(2 ln n / n_k))), for rewards in a range of width 1."""
+    rate = math.log(max(total, 1.0)) / pulls
+    return math.sqrt(rate * min(0.25, variance + math.sqrt(2.0 * rate)))
+
+
+class VarianceBandit(MemoryBandit):
+    """x_k and a bonus that depends on the variance V_k; while all rounds of an arm are in flight, V_k is the largest there is."""
+
+    any_scale = True
+
+    def __init__(self, n_arms: int, *, memory: Memory | None = None, rng: Rng = None) -> None:
+        super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
+
+    @abstractmethod
+    def bonus(self, variance: float, pulls: float) -> float:
+        """The bonus for rewards in a range of width 1."""
+
+    def _index(self, arm: int) -> float:
+        pulls = self.memory.counts[arm]
+        if not pulls:
+            return math.inf
+        variance = self.memory.variance(arm) / self.spread**2
+        return self._mean(arm) + self.spread * self.bonus(variance if variance == variance else 0.25, pulls)
+
+
+class UCBV(VarianceBandit):
+    """x_k + √(2 V_k ζ ln t / n_k) + 3 c ζ ln t / n_k: Audibert, Munos & Szepesvári (2009), Theorem 4: ζ > 1 and c = 1.
+
+    V_k is the variance of the arm's rewards (with 1 / n_k), t the number of the round to come.
+    """
+
+    def __init__(self, n_arms: int, *, zeta: float = 1.2, c: float = 1.0, memory: Memory | None = None, rng: Rng = None) -> None:
+        super().__init__(n_arms, memory=memory, rng=rng)
+        require(zeta > 0, "zeta > 0", zeta=zeta)
+        require(c >= 0, "c >= 0", c=c)
+        self.zeta, self.c = zeta, c
+
+    def bonus(self, variance: float, pulls: float) -> float:
+        """The formula above."""
+        return ucb_v_bonus(self.zeta, self.c, variance, self.memory.total + 1, pulls)
+
+
+class UCBTuned(VarianceBandit):
+    """x_k + √(ln n / n_k · min(1/4, V_k + √(2 ln n / n_k))): Auer, Cesa-Bianchi & Fischer (2002), Section 4."""
+
+    def bonus(self, variance: float, pulls: float) -> float:
+        """The formula above."""
+        return ucb_tuned_bonus(variance, self.memory.total, pulls)
