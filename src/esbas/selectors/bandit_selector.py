@@ -45,6 +45,7 @@ class BanditSelector(Selector):
 
     def _take(self, index: int, value: float, ticket: int) -> None:
         self._scale.see(value)
+        self.bandit.spread = self._scale.spread
         reward = value if self.bandit.any_scale else self._scale.unit(value)
         self.bandit.update(index, reward, pull=ticket)
 
