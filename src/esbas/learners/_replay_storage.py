@@ -1,0 +1,83 @@
+"""What a replay memory is built from: frames outside its ring, and a look at the memory of the machine."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from esbas.columns import Array
+from esbas.errors import InvalidValueError
+
+Layout = tuple[tuple[int, ...], np.dtype[Any]]  # the shape and type of one row
+
+
+class Pool:
+    """At most one item for each row of a ring; takes only the memory of the items that there are."""
+
+    def __init__(self, rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.places = np.full(rows, -1, np.int32)  # where each row's item is, -1 if it has none
+        self.items = np.zeros((8, *shape), dtype)
+        self._free = list(range(8))
+
+    def put(self, row: int, item: Array) -> None:
+        """Keep the item for a row that has none."""
+        if not self._free:
+            size = len(self.items)
+            self.items = np.concatenate([self.items, np.zeros_like(self.items)])
+            self._free = list(range(size, 2 * size))
+        self.places[row] = place = self._free.pop()
+        self.items[place] = item
+
+    def release(self, row: int) -> None:
+        """Forget the row's item, if it has one."""
+        place = int(self.places[row])
+        if place >= 0:
+            self._free.append(place)
+            self.places[row] = -1
+
+    def of(self, rows: Array) -> Array:
+        """The items of rows that have one."""
+        return np.asarray(self.items[self.places[rows]])
+
+    def state_dict(self) -> dict[str, Array]:
+        """Rows and their items."""
+        rows = np.flatnonzero(self.places >= 0)
+        return {"rows": rows, "items": self.of(rows)}
+
+    def load_state_dict(self, state: dict[str, Array]) -> None:
+        """From what `state_dict` told."""
+        for row in np.flatnonzero(self.places >= 0):
+            self.release(int(row))
+        for row, item in zip(state["rows"], state["items"], strict=True):
+            self.put(int(row), item)
+
+
+def require_memory(layouts: Iterable[Layout], *, rows: int, capacity: int) -> None:
+    """Raise an error unless this many rows fit into the memory that is free now."""
+    needed = rows * sum(math.prod(shape) * dtype.itemsize for shape, dtype in layouts)
+    free = available_memory()
+    if needed > free:
+        told = f"but {capacity:,} transitions need {needed / 1e9:.1f} GB and {max(free, 0) / 1e9:.1f} GB are free"
+        raise InvalidValueError(
+            f"a replay memory must fit into free memory, {told}: lower its capacity, or store stacked frames once"
+        )
+
+
+def available_memory() -> float:
+    """How many bytes a process may still take, infinite if the system does not tell."""
+    free = math.inf
+    lines = _read("/proc/meminfo").splitlines()
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            free = float(line.split()[1]) * 1024
+    limit, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")  # a container's own limit
+    return min(free, float(limit) - float(used)) if limit.strip().isdigit() and used.strip().isdigit() else free
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

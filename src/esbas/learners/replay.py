@@ -1,0 +1,216 @@
+"""One replay memory for a whole portfolio: every transition and every frame is stored once."""
+
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from esbas import spaces
+from esbas.columns import Array
+from esbas.errors import InvalidValueError, SpaceError, require
+from esbas.learners._replay_storage import Layout, Pool, require_memory
+from esbas.trajectory import TrajectorySet, Transition
+
+
+class Batch(NamedTuple):
+    """Steps out of the memory, as columns; their leading axes are those of the rows asked for."""
+
+    observations: Array  # (..., *observation)
+    actions: Array  # (..., *action)
+    returns: Array  # (...,) float32: Σ γ^j r over m steps, 1 <= m <= n
+    discounts: Array  # (...,) float32: γ^m
+    next_observations: Array  # (..., *observation): what was seen m steps later
+    terminated: Array  # (...,) bool: nothing follows, do not bootstrap
+
+
+class SharedReplay:
+    """The last `capacity` transitions, for any number of learners; each draws from it with its own generator.
+
+    Every learner shows it every transition, and it takes each in once: it does not matter who is first, nor who is away.
+    A step that does not continue the one before starts a new piece. Box actions are stored scaled to [-1, 1].
+
+    Args:
+        env: anything with `observation_space` (Box, Discrete, ...) and `action_space` (Discrete or Box).
+        capacity: in transitions.
+        stack: how many frames an observation is made of, if it is a stack of frames along its first axis, the newest last; each
+            frame is then stored once.
+    """
+
+    def __init__(self, env: Any, *, capacity: int = 100_000, stack: int = 1) -> None:
+        require(capacity >= 2, "capacity >= 2", capacity=capacity)
+        self.observation_space, self.action_space, self.capacity, self.stack = (
+            env.observation_space,
+            env.action_space,
+            capacity,
+            stack,
+        )
+        self._shape, dtype = _layout(self.observation_space, "observation")
+        stacked = stack == 1 or (1 < stack < 256 and self._shape[:1] == (stack,))
+        require(stacked, "stack is 1, or the length of an observation's first axis", stack=stack, shape=self._shape)
+        frame, done = (self._shape[1:] if stack > 1 else self._shape, dtype), _layout(self.action_space, "action")
+        self._scales = not spaces.is_discrete(self.action_space)
+        if self._scales and not np.isfinite([self.action_space.low, self.action_space.high]).all():
+            raise SpaceError(f"actions must have bounds, but the action space is {self.action_space}: rescale it by a wrapper")
+        columns: dict[str, Layout] = {"frames": frame, "actions": (done[0], np.dtype(np.float32)) if self._scales else done}
+        columns |= {"rewards": ((), np.dtype(np.float32)), "terminated": ((), np.dtype(bool)), "ages": ((), np.dtype(np.uint8))}
+        self._rows = capacity + stack - 1  # the oldest ones only serve the stacks of those behind them
+        require_memory(columns.values(), rows=self._rows, capacity=capacity)
+        self._columns = {name: np.zeros((self._rows, *shape), dtype) for name, (shape, dtype) in columns.items()}
+        self._tails = Pool(self._rows, *frame)  # what was seen last, where the next row is not the step that followed
+        self._heads = Pool(self._rows, (stack - 1, *frame[0]), dtype)  # the older frames of a piece's first stack
+        self.added, self.episodes = 0, 0  # so far, whether or not they are still there
+        self.before_change: list[Callable[[], None]] = []  # called before each change
+        self.groups: dict[Hashable, Any] = {}  # learners of one shape, which train together
+        self._newest: Transition | None = None
+        self._following: Array | None = None  # what the newest step led to, None if its episode is over
+        self._noted: tuple[Any, Array] | None = None
+        self._snapshot: tuple[int, dict[str, weakref.ref[Array]]] = 0, {}
+
+    def __len__(self) -> int:
+        return min(self.added, self.capacity)
+
+    def note(self, action: Any, stored: Array) -> None:
+        """Tell how this very action is to be stored, for learners that act in scaled actions: scaling back would round."""
+        self._noted = action, stored
+
+    def add(self, transition: Transition) -> None:
+        """Take in a transition; showing the same one again has no effect."""
+        if transition is self._newest:
+            return
+        seen, following = np.asarray(transition.observation), np.asarray(transition.next_observation)
+        self._check(seen, following)
+        action = self._stored(transition.action)
+        for settle in self.before_change:
+            settle()
+        row, before = self.added % self._rows, (self.added - 1) % self._rows
+        continues = self._following is not None and (seen is self._following or np.array_equal(seen, self._following))
+        self._tails.release(row)
+        self._heads.release(row)
+        if continues:
+            self._tails.release(before)
+        elif self.stack > 1:
+            self._heads.put(row, seen[:-1])
+        self._tails.put(row, following[-1] if self.stack > 1 else following)
+        age = min(int(self._columns["ages"][before]) + 1, self.stack) if continues else 0
+        values = seen[-1] if self.stack > 1 else seen, action, transition.reward, transition.terminated, age
+        for column, value in zip(self._columns.values(), values, strict=True):
+            column[row] = value
+        over = bool(transition.terminated or transition.truncated)
+        self._newest, self._following = transition, None if over else following
+        self.added += 1
+        self.episodes += over
+
+    def take(self, data: TrajectorySet) -> None:
+        """Add what is new in a growing set of trajectories; whoever asks first does it for all."""
+        for trajectory in data.since(self.episodes):
+            for transition in trajectory.transitions():
+                self.add(transition)
+            self._following = None
+        self.episodes = max(self.episodes, len(data))
+
+    def draw(self, rng: np.random.Generator, size: int) -> Array:
+        """The rows of steps drawn uniformly and with replacement, (size,)."""
+        return self.rows(rng.integers(len(self), size=size))
+
+    def rows(self, places: Array) -> Array:
+        """The rows of transitions by their numbers modulo the capacity."""
+        newest = self.added - 1
+        return np.asarray((newest - (newest - places) % self.capacity) % self._rows)
+
+    def batch(self, rows: Array, *, steps: Array | int = 1, gamma: Array | float = 1.0) -> Batch:
+        """What is in these rows, looking `steps` ahead, or fewer where an episode or the memory ends.
+
+        Both `steps` and `gamma` are broadcast against the rows.
+        """
+        rewards, last = self._columns["rewards"], rows
+        returns, gamma = rewards[rows], np.asarray(gamma, np.float32)
+        discounts = np.broadcast_to(gamma, rows.shape)
+        for step in range(1, int(np.max(steps))):
+            further = (np.asarray(steps) > step) & (self._tails.places[last] < 0)
+            last = np.where(further, (last + 1) % self._rows, last)
+            returns = np.where(further, returns + discounts * rewards[last], returns)
+            discounts = np.where(further, discounts * gamma, discounts)
+        stacks = self._stacks(rows)
+        following = self._following_stacks(last, stacks if last is rows else None)
+        actions, terminated = self._columns["actions"][rows], self._columns["terminated"][last]
+        return Batch(stacks, actions, returns, discounts, following, terminated)
+
+    def _stacks(self, rows: Array) -> Array:
+        """The observations of these rows."""
+        frames, ages = self._columns["frames"], self._columns["ages"]
+        if self.stack == 1:
+            return np.asarray(frames[rows])
+        back = np.arange(self.stack - 1, -1, -1)
+        stacks = frames[(rows[..., None] - back) % self._rows]
+        early = back > ages[rows][..., None]  # (..., stack): frames from before the piece began
+        if early.any():
+            *where, position = np.nonzero(early)
+            young = rows[tuple(where)]
+            heads = self._heads.places[(young - ages[young]) % self._rows]
+            stacks[early] = self._heads.items[heads, position + ages[young]]
+        return np.asarray(stacks)
+
+    def _following_stacks(self, rows: Array, stacks: Array | None) -> Array:
+        """What was seen after these rows, given the observations of the rows themselves if they are known."""
+        frames, ends = self._columns["frames"][(rows + 1) % self._rows], self._tails.places[rows] >= 0
+        frames[ends] = self._tails.of(rows[ends])
+        if self.stack == 1:
+            return np.asarray(frames)
+        stacks, axis = self._stacks(rows) if stacks is None else stacks, rows.ndim
+        return np.concatenate([np.split(stacks, [1], axis)[1], np.expand_dims(frames, axis)], axis)
+
+    def _stored(self, action: Any) -> Array:
+        """An action as it is stored."""
+        if self._noted is not None and action is self._noted[0]:
+            return self._noted[1]
+        if not self._scales:
+            return np.asarray(action)
+        low, high = self.action_space.low, self.action_space.high
+        return np.asarray(2.0 * ((np.asarray(action) - low) / (high - low)) - 1.0)
+
+    def _check(self, seen: Array, following: Array) -> None:
+        if not seen.shape == following.shape == self._shape:
+            shapes = f"{seen.shape} and {following.shape}"
+            raise InvalidValueError(
+                f"observations must have the shape {self._shape} of their space, but have {shapes}: mend the environment"
+            )
+        if self.stack > 1 and not np.array_equal(seen[1:], following[:-1]):
+            raise InvalidValueError(f"frames must move on by one, but these do not: replay with stack=1 instead of {self.stack}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything as arrays and plain data; at one moment always the same arrays, which a save file then holds once."""
+        moment, references = self._snapshot
+        arrays = {name: array for name, reference in references.items() if (array := reference()) is not None}
+        if moment != self.added or len(arrays) < len(references) or not arrays:
+            arrays = {name: column[: self.added].copy() for name, column in self._columns.items()}
+            for name, pool in (("tail", self._tails), ("head", self._heads)):
+                arrays |= {f"{name}_{key}": array for key, array in pool.state_dict().items()}
+            self._snapshot = self.added, {name: weakref.ref(array) for name, array in arrays.items()}
+        settings = {"capacity": self.capacity, "stack": self.stack}
+        return settings | {"added": self.added, "episodes": self.episodes, "open": self._following is not None} | arrays
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Become the memory that `state_dict` told of."""
+        for name in ("capacity", "stack"):
+            require(
+                state[name] == getattr(self, name), f"{name} is as it was saved", "build the same replay", **{name: state[name]}
+            )
+        for name, column in self._columns.items():
+            column[: len(state[name])] = state[name]
+        for name, pool in (("tail", self._tails), ("head", self._heads)):
+            pool.load_state_dict({key: state[f"{name}_{key}"] for key in ("rows", "items")})
+        self.added, self.episodes, self._newest = state["added"], state["episodes"], None
+        newest = np.array([(self.added - 1) % self._rows])
+        self._following = self._following_stacks(newest, None)[0] if state["open"] else None
+
+
+def _layout(space: Any, kind: str) -> Layout:
+    """The shape and type of a space's elements."""
+    if spaces.is_discrete(space):
+        return (), np.dtype(np.int64)
+    shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
+    if shape is None or dtype is None or (kind == "action" and not hasattr(space, "low")):
+        allowed = "Discrete or Box" if kind == "action" else "Discrete, Box or another space of arrays"
+        raise SpaceError(f"the {kind} space of a replay memory must be {allowed}, but is {space}: wrap the environment")
+    return tuple(shape), np.dtype(dtype)

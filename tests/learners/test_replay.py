@@ -1,0 +1,264 @@
+"""The shared memory against a plain list of transitions."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from esbas import Trajectory, TrajectorySet, Transition
+from esbas.errors import InvalidValueError, SpaceError
+from esbas.learners import _replay_storage
+from esbas.learners.replay import Batch, SharedReplay
+
+VECTORS = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+TWO = gym.spaces.Discrete(2)
+
+
+def task(observation_space: Any = VECTORS, action_space: Any = TWO) -> Any:
+    return SimpleNamespace(observation_space=observation_space, action_space=action_space)
+
+
+def walk(lengths: list[int], *, truncated: bool = False, seed: int = 0) -> list[Transition]:
+    """Episodes of vectors; as in the loop, what follows a step is the very observation of the next one."""
+    rng, steps = np.random.default_rng(seed), []
+    for length in lengths:
+        seen = rng.normal(size=2).astype(np.float32)
+        for t in range(length):
+            following, last = rng.normal(size=2).astype(np.float32), t == length - 1
+            ends = last and not truncated, last and truncated
+            steps.append(Transition(seen, int(rng.integers(2)), float(np.float32(rng.normal())), following, *ends))
+            seen = following
+    return steps
+
+
+def stacked_walk(lengths: list[int], *, stack: int = 4, seed: int = 0) -> list[Transition]:
+    """Episodes of stacks of 3 x 3 frames whose first stack has `stack` different frames."""
+    rng, steps = np.random.default_rng(seed), []
+    for length in lengths:
+        frames = rng.integers(256, size=(length + stack, 3, 3)).astype(np.uint8)
+        for t in range(length):
+            seen, following = frames[t : t + stack], frames[t + 1 : t + stack + 1]
+            steps.append(Transition(seen, int(rng.integers(2)), float(t), following, t == length - 1, False))
+    return steps
+
+
+def filled(steps: list[Transition], space: Any = VECTORS, *, capacity: int = 100, stack: int = 1) -> SharedReplay:
+    replay = SharedReplay(task(space), capacity=capacity, stack=stack)
+    for step in steps:
+        replay.add(step)
+    return replay
+
+
+def expect(batch: Batch, steps: list[Transition]) -> None:
+    np.testing.assert_array_equal(batch.observations, [step.observation for step in steps])
+    np.testing.assert_array_equal(batch.actions, [step.action for step in steps])
+    np.testing.assert_array_equal(batch.returns, [step.reward for step in steps])
+    np.testing.assert_array_equal(batch.next_observations, [step.next_observation for step in steps])
+    np.testing.assert_array_equal(batch.terminated, [step.terminated for step in steps])
+
+
+def everything(replay: SharedReplay) -> Batch:
+    """All transitions, the oldest first."""
+    return replay.batch(replay.rows(np.arange(replay.added - len(replay), replay.added) % replay.capacity))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=12), st.integers(2, 20), st.booleans())
+def test_holds_the_last_transitions_exactly(lengths: list[int], capacity: int, truncated: bool) -> None:
+    steps = walk(lengths, truncated=truncated)
+    replay = filled(steps, capacity=capacity)
+    assert len(replay) == min(len(steps), capacity)
+    assert replay.episodes == len(lengths)
+    expect(everything(replay), steps[-capacity:])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(2, 20))
+def test_rebuilds_stacks_of_frames_exactly(lengths: list[int], capacity: int) -> None:
+    steps = stacked_walk(lengths)
+    replay = filled(steps, gym.spaces.Box(0, 255, (4, 3, 3), np.uint8), capacity=capacity, stack=4)
+    expect(everything(replay), steps[-capacity:])
+
+
+def test_single_frames_take_a_quarter_of_the_memory() -> None:
+    space = gym.spaces.Box(0, 255, (4, 3, 3), np.uint8)
+    sizes = {}
+    for stack in (1, 4):
+        state = filled(stacked_walk([100]), space, capacity=100, stack=stack).state_dict()
+        sizes[stack] = sum(value.nbytes for name, value in state.items() if name in ("frames", "tail_items", "head_items"))
+    assert sizes[4] < 0.27 * sizes[1]
+
+
+def test_discrete_observations() -> None:
+    steps = [Transition(s, s % 2, 1.0, s + 1, s == 4, False) for s in range(5)]
+    expect(everything(filled(steps, gym.spaces.Discrete(6))), steps)
+
+
+def test_takes_each_transition_once_whoever_shows_it() -> None:
+    steps = walk([3, 4])
+    replay = SharedReplay(task(), capacity=100)
+    for step in steps:
+        for _ in range(3):
+            replay.add(step)
+    assert replay.added == 7
+    expect(everything(replay), steps)
+
+
+def test_equal_transitions_that_really_happened_twice_are_two() -> None:
+    replay = SharedReplay(task(gym.spaces.Discrete(3)), capacity=10)
+    for _ in range(2):
+        replay.add(Transition(1, 0, 0.5, 1, False, False))
+    assert replay.added == 2
+
+
+def test_a_gap_starts_a_new_piece() -> None:
+    steps = walk([10])
+    kept = steps[:3] + steps[6:]  # nobody was there for three steps
+    replay = filled(kept)
+    expect(everything(replay), kept)
+    ahead = replay.batch(replay.rows(np.array([1])), steps=5)
+    np.testing.assert_array_equal(ahead.next_observations[0], steps[2].next_observation)
+
+
+def test_reads_growing_data_once() -> None:
+    data, replay = TrajectorySet(), SharedReplay(task(), capacity=100)
+    everyone: list[Transition] = []
+    for seed in range(3):
+        steps = walk([4], seed=seed)
+        everyone += steps
+        seen = np.array([step.observation for step in steps] + [steps[-1].next_observation])
+        actions, rewards = np.array([step.action for step in steps]), np.array([step.reward for step in steps])
+        data.append(Trajectory(seen, actions, rewards, True, False))
+        for _ in range(2):  # two learners
+            replay.take(data)
+    assert replay.added == 12
+    expect(everything(replay), everyone)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(2, 15), st.integers(1, 5), st.booleans())
+def test_looks_ahead_as_far_as_the_episode_goes(lengths: list[int], capacity: int, n: int, truncated: bool) -> None:
+    steps, gamma = walk(lengths, truncated=truncated), 0.9
+    replay = filled(steps, capacity=capacity)
+    numbers = np.arange(replay.added - len(replay), replay.added)
+    batch = replay.batch(replay.rows(numbers % capacity), steps=n, gamma=gamma)
+    for position, number in enumerate(numbers):
+        piece = []
+        for step in steps[number : number + n]:
+            piece.append(step)
+            if step.terminated or step.truncated:
+                break
+        value = sum(gamma**j * step.reward for j, step in enumerate(piece))
+        assert batch.returns[position] == pytest.approx(value, abs=1e-5)
+        assert batch.discounts[position] == pytest.approx(gamma ** len(piece))
+        assert batch.terminated[position] == piece[-1].terminated
+        np.testing.assert_array_equal(batch.next_observations[position], piece[-1].next_observation)
+
+
+def test_each_row_of_a_batch_has_its_own_horizon_and_discount() -> None:
+    steps = walk([6])
+    replay = filled(steps)
+    batch = replay.batch(np.array([[0], [0]]), steps=np.array([[1], [3]]), gamma=np.array([[0.5], [0.9]]))
+    rewards = [step.reward for step in steps]
+    three = rewards[0] + 0.9 * rewards[1] + 0.81 * rewards[2]
+    np.testing.assert_allclose(batch.returns, [[rewards[0]], [three]], rtol=1e-6)
+    np.testing.assert_allclose(batch.discounts, [[0.5], [0.9**3]], rtol=1e-6)
+
+
+def test_draws_follow_the_generator_alone_and_are_uniform() -> None:
+    replay = filled(walk([50, 50]), capacity=40)
+    first, again, other = (replay.draw(np.random.default_rng(seed), 4000) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    counts = np.bincount(first, minlength=40)
+    assert len(counts) == 40
+    assert 60 < counts.min() <= counts.max() < 145
+
+
+def test_box_actions_are_stored_scaled() -> None:
+    space = gym.spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 10.0], np.float32))
+    replay, seen = SharedReplay(task(action_space=space), capacity=10), np.zeros(2, np.float32)
+    first, second = np.array([1.0, 5.0], np.float32), np.array([-2.0, 10.0], np.float32)
+    exact = np.array([0.1, 0.2], np.float32)
+    replay.add(Transition(seen, first, 0.0, seen, False, False))
+    replay.note(second, exact)
+    replay.add(Transition(seen, second, 0.0, seen, False, False))
+    np.testing.assert_array_equal(everything(replay).actions, [[0.5, 0.0], exact])
+
+
+@pytest.mark.parametrize("stack", [1, 4])
+def test_a_restored_memory_goes_on_as_if_nothing_had_happened(stack: int) -> None:
+    space = VECTORS if stack == 1 else gym.spaces.Box(0, 255, (4, 3, 3), np.uint8)
+    steps = walk([5, 9, 2, 30]) if stack == 1 else stacked_walk([5, 9, 2, 30])
+    replay = filled(steps[:20], space, capacity=13, stack=stack)  # within an episode
+    state, copy = replay.state_dict(), SharedReplay(task(space), capacity=13, stack=stack)
+    for step in steps[20:25]:
+        replay.add(step)  # must not reach what was saved
+    copy.load_state_dict(state)
+    expect(everything(copy), steps[7:20])
+    for step in steps[20:]:
+        copy.add(step)
+    expect(everything(copy), steps[-13:])
+    assert (copy.added, copy.episodes) == (46, 4)
+
+
+def test_sharers_who_save_at_one_moment_get_the_same_arrays() -> None:
+    replay = filled(walk([5]))
+    one, other = replay.state_dict(), replay.state_dict()
+    assert one["frames"] is other["frames"]
+    replay.add(walk([1], seed=3)[0])
+    assert len(replay.state_dict()["frames"]) == len(one["frames"]) + 1
+
+
+def test_too_little_memory_is_one_sentence_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_replay_storage, "available_memory", lambda: 1e9)
+    images = task(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8))
+    with pytest.raises(InvalidValueError, match=r"1,000,000 transitions need 28\.2 GB and 1\.0 GB are free"):
+        SharedReplay(images, capacity=1_000_000)
+    with pytest.raises(InvalidValueError, match="lower its capacity"):
+        SharedReplay(images, capacity=1_000_000, stack=4)
+    SharedReplay(images, capacity=1_000, stack=4)
+
+
+def test_available_memory_is_told_by_the_system() -> None:
+    assert _replay_storage.available_memory() > 1e6
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda: SharedReplay(task(), capacity=1), InvalidValueError, "capacity >= 2"),
+        (lambda: SharedReplay(task(), stack=3), InvalidValueError, "stack is 1, or the length"),
+        (lambda: SharedReplay(task(gym.spaces.Dict(a=TWO))), SpaceError, "observation space of a replay memory must be"),
+        (lambda: SharedReplay(task(action_space=gym.spaces.MultiDiscrete([2, 2]))), SpaceError, "must be Discrete or Box"),
+        (lambda: SharedReplay(task(action_space=VECTORS)), SpaceError, "actions must have bounds"),
+        (lambda: filled([Transition(np.zeros(3), 0, 0.0, np.zeros(3), False, False)]), InvalidValueError, "shape"),
+        (
+            lambda: filled([stacked_walk([9])[0]._replace(next_observation=np.zeros((4, 3, 3), np.uint8))],
+                           gym.spaces.Box(0, 255, (4, 3, 3), np.uint8), stack=4),
+            InvalidValueError,
+            "frames must move on by one",
+        ),
+        (
+            lambda: SharedReplay(task(), capacity=9).load_state_dict(filled(walk([3])).state_dict()),
+            InvalidValueError,
+            "capacity is as it was saved",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(make: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        make()
+
+
+def test_nothing_is_stored_of_a_bad_transition() -> None:
+    steps = walk([4])
+    replay = filled(steps[:2])
+    with pytest.raises(InvalidValueError):
+        replay.add(steps[2]._replace(next_observation=np.zeros(5)))
+    replay.add(steps[2])
+    expect(everything(replay), steps[:3])
