@@ -1,0 +1,114 @@
+"""Learners that do just what a test needs."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from esbas import TrajectorySet, Transition
+
+
+class Faulty:
+    """Plays one action for ever, and is its own policy; raises in `where` at those calls whose number (from 1) `fails` picks."""
+
+    stationary = False
+
+    def __init__(self, name: str, where: str = "", *, fails: Callable[[int], bool] = lambda call: True, action: Any = 0) -> None:
+        self.name, self.action, self._where, self._fails = name, action, where, fails
+        self.calls = dict.fromkeys(("policy", "start", "act", "probability", "learn", "step"), 0)
+
+    def _call(self, where: str) -> None:
+        self.calls[where] += 1
+        if where == self._where and self._fails(self.calls[where]):
+            raise RuntimeError(f"call {self.calls[where]} of {where}")
+
+    def policy(self) -> "Faulty":
+        self._call("policy")
+        return self
+
+    def start(self) -> None:
+        self._call("start")
+
+    def act(self, observation: Any, rng: np.random.Generator) -> Any:
+        self._call("act")
+        return self.action
+
+    def probability(self, observation: Any, action: Any) -> float:
+        self._call("probability")
+        return float(action == self.action)
+
+    def learn(self, data: TrajectorySet) -> None:
+        self._call("learn")
+
+    def step(self, transition: Transition) -> None:
+        self._call("step")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"calls": dict(self.calls)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.calls = dict(state["calls"])
+
+
+class BatchRecorder:
+    """Notes how many trajectories it was shown each time, and plays the action that `plan` gives for that number of lessons."""
+
+    stationary = False
+
+    def __init__(
+        self, name: str, *, plan: Callable[[int], int] = lambda lessons: 0, fails: Callable[[int], bool] | None = None
+    ) -> None:
+        self.name, self._plan, self._fails = name, plan, fails or (lambda lesson: False)
+        self.sizes: list[int] = []
+
+    def policy(self) -> "Always":
+        return Always(self._plan(len(self.sizes)))
+
+    def learn(self, data: TrajectorySet) -> None:
+        self.sizes.append(len(data))
+        if self._fails(len(self.sizes)):
+            raise ArithmeticError("diverged")
+
+
+class StepRecorder:
+    """Notes every transition that it is shown."""
+
+    stationary = False
+
+    def __init__(self, name: str, *, action: int = 0) -> None:
+        self.name, self._action = name, action
+        self.seen: list[Transition] = []
+
+    def policy(self) -> "Always":
+        return Always(self._action)
+
+    def step(self, transition: Transition) -> None:
+        self.seen.append(transition)
+
+
+class Always:
+    """A policy that cannot tell probabilities."""
+
+    def __init__(self, action: Any) -> None:
+        self.action = action
+
+    def act(self, observation: Any, rng: np.random.Generator) -> Any:
+        return self.action
+
+
+class Endless:
+    """An environment whose episodes never end."""
+
+    observation_space = action_space = None
+
+    def reset(self, *, seed: int | None = None) -> tuple[int, dict[str, Any]]:
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, 0.0, False, False, {}
+
+
+def same_floats(one: list[float], other: list[float]) -> bool:
+    """Equal, where NaN equals NaN."""
+    return len(one) == len(other) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True))

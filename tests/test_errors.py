@@ -1,0 +1,43 @@
+import doctest
+
+import pytest
+
+from esbas import errors
+
+
+def test_rule_value_and_remedy_stand_in_one_sentence():
+    with pytest.raises(errors.InvalidValueError, match=r"^`xi >= 0` must hold, but got xi=-1$"):
+        errors.require(False, "xi >= 0", xi=-1)
+    with pytest.raises(ValueError, match=r"^`a <= b` must hold, but got a=2, b=1: swap them$"):
+        errors.require(False, "a <= b", "swap them", a=2, b=1)
+    errors.require(True, "xi >= 0", xi=1)
+
+
+def test_the_nearest_name_is_suggested():
+    told = errors.unknown("arm", "dqm", ["dqn", "sarsa"])
+    assert str(told) == "there is no arm named 'dqm': did you mean 'dqn'?"
+    assert str(errors.unknown("arm", "zzz", ["dqn", "sarsa"])) == "there is no arm named 'zzz': choose one of 'dqn', 'sarsa'"
+    assert str(errors.unknown("arm", "zzz", [])) == "there is no arm named 'zzz': choose one of none"
+
+
+@pytest.mark.parametrize(
+    ("kind", "builtin"),
+    [
+        (errors.InvalidValueError, ValueError),
+        (errors.UnknownNameError, KeyError),
+        (errors.UnknownNameError, ValueError),
+        (errors.ChoiceError, ValueError),
+        (errors.SpaceError, TypeError),
+        (errors.SpaceError, ValueError),
+        (errors.NotEpisodicError, RuntimeError),
+        (errors.SaveFileError, ValueError),
+        (errors.ContractError, AssertionError),
+    ],
+)
+def test_each_error_is_also_the_builtin_that_a_caller_expects(kind, builtin):
+    assert issubclass(kind, errors.EsbasError)
+    assert issubclass(kind, builtin)
+
+
+def test_the_example_in_the_documentation_is_true():
+    assert doctest.testmod(errors, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).failed == 0

@@ -1,0 +1,33 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import esbas
+
+SOURCES = Path(esbas.__file__).parent
+HEAVY = {"gymnasium", "numba", "torch", "matplotlib", "ray", "pandas", "scipy", "rich", "tyro"}
+NEWCOMERS_PATH = ["runner.py", "selectors/esbas.py", "bandits/ucb.py", "trajectory.py", "learners/tabular_q.py"]
+
+
+@pytest.mark.parametrize("module", ["esbas", "esbas.testing", "esbas.learners.tabular_q"])
+def test_importing_the_core_loads_numpy_alone(module):
+    code = f"import sys, {module}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "numpy" in loaded
+    assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded)
+
+
+def test_all_public_names_exist():
+    assert all(hasattr(esbas, name) for name in esbas.__all__)
+
+
+def test_the_newcomers_path_is_short():
+    assert sum(len((SOURCES / name).read_text().splitlines()) for name in NEWCOMERS_PATH) <= 400
+
+
+def test_no_file_is_long():
+    lengths = {str(path.relative_to(SOURCES)): len(path.read_text().splitlines()) for path in SOURCES.rglob("*.py")}
+    assert len(lengths) > 20
+    assert {name: length for name, length in lengths.items() if length > 300} == {}
