@@ -17,7 +17,7 @@ class Window:
 
     def __init__(self, n_arms: int, *, size: Callable[[int], int]) -> None:
         require(callable(size), "size is a function of the round number", size=size)
-        self._size, self.rounds = size, 0
+        self.size, self.rounds = size, 0
         self._arms, self._rewards = (array("i"), array("d"))  # of the rounds from `first` on; arm -1: withdrawn, NaN: in flight
         self._first = self._start = 0  # round number of entry 0; entry at which the window starts
         self._clear(n_arms)
@@ -99,7 +99,7 @@ class Window:
         self._recount(state["n_arms"])
 
     def _expire(self) -> None:
-        keep_from = self.rounds - self._size(self.rounds + 1) - self._first
+        keep_from = self.rounds - self.size(self.rounds + 1) - self._first
         while self._start < min(keep_from, len(self._arms)):
             arm, reward = self._arms[self._start], self._rewards[self._start]
             if arm >= 0:
