@@ -36,16 +36,19 @@ class BanditSelector(Selector):
         self._tells_spread = self.bandit.any_scale and scale is not None
 
     def _pick(self, among: list[int] | None) -> int:
-        if self._tells_spread:
-            self.bandit.spread = self._scale.spread
+        self._tell_spread()
         return self.bandit.choose(among)
+
+    def _tell_spread(self) -> None:
+        if self._tells_spread:  # where values are raw, a bandit's own spread counts
+            self.bandit.spread = self._scale.spread
 
     def _begin(self, index: int) -> int:
         return self.bandit.pull(index)
 
     def _take(self, index: int, value: float, ticket: int) -> None:
         self._scale.see(value)
-        self.bandit.spread = self._scale.spread
+        self._tell_spread()
         reward = value if self.bandit.any_scale else self._scale.unit(value)
         self.bandit.update(index, reward, pull=ticket)
 
@@ -65,8 +68,7 @@ class BanditSelector(Selector):
 
     def explain(self) -> dict[str, dict[str, float]]:
         """Per arm what the bandit knows (pulls, mean, bonus, index), and selections so far, open choices, late values."""
-        if self._tells_spread:
-            self.bandit.spread = self._scale.spread
+        self._tell_spread()
         columns = self.bandit.counts, self.bandit.means, self.bandit.indices()
         report = super().explain()
         for row, pulls, mean, index in zip(report.values(), *columns, strict=True):
