@@ -26,13 +26,13 @@ class Estimate:
         return {"mean": self.mean, "ci95": self.ci95 if math.isfinite(self.ci95) else None, "runs": self.runs}
 
     def __str__(self) -> str:
-        """Rounded to the first digit of the interval, to the second one behind a leading 1: `21.01 ± 0.05`."""
+        """With two digits of the interval if they are below 3.55, else with one: `21.01 ± 0.05`, `2.0 ± 2.5`."""
         if not math.isfinite(self.ci95):
             return f"{self.mean:.4g}"
         if self.ci95 <= 0:
             return f"{self.mean:.4g} ± 0"
-        mantissa, exponent = f"{self.ci95:.1e}".split("e")
-        decimals = max(0, (1 if mantissa.startswith("1") else 0) - int(exponent))
+        mantissa, exponent = f"{self.ci95:.2e}".split("e")
+        decimals = max(0, (float(mantissa) < 3.55) - int(exponent))
         return f"{self.mean:.{decimals}f} ± {self.ci95:.{decimals}f}"
 
 

@@ -1,0 +1,1 @@
+"""Experiments: one folder each, with a configuration and `main(config)`."""
