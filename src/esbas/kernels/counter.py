@@ -1,0 +1,43 @@
+"""Random numbers by counting: word i of a stream is a function of the stream's key and i (Steele et al., 2014: SplitMix64).
+
+So what a turn of a dialogue draws does not depend on what earlier turns left undrawn, and dialogue τ of a run meets the same luck
+whoever takes part in it: differences between meta-algorithms are differences of their choices.
+"""
+
+import math
+
+import numpy as np
+
+from esbas import seeding
+from esbas.kernels.compile import compiled
+
+# numba makes a float of a uint64 and an int: constants beside words are words, too
+_STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_11, _27, _30, _31 = (np.uint64(bits) for bits in (11, 27, 30, 31))
+_UNIT = 2.0**-53
+
+
+def run_key(seed: int, *name: str | int) -> np.uint64:
+    """The key of the run with this name."""
+    return np.uint64(seeding.sequence(seed, *name).generate_state(1, np.uint64)[0])
+
+
+@compiled
+def word(key: np.uint64, i: int | np.int64) -> np.uint64:
+    """The i-th word of the stream."""
+    x = key + np.uint64(i) * _STEP
+    x = (x ^ (x >> _30)) * _FIRST
+    x = (x ^ (x >> _27)) * _SECOND
+    return x ^ (x >> _31)
+
+
+@compiled
+def uniform(key: np.uint64, i: int | np.int64) -> float:
+    """Word i as a number from [0, 1)."""
+    return np.float64(word(key, i) >> _11) * _UNIT
+
+
+@compiled
+def normal(key: np.uint64, i: int | np.int64) -> float:
+    """Words i and i + 1 as a standard normal number (Box and Muller, 1958)."""
+    return math.sqrt(-2.0 * math.log(1.0 - uniform(key, i))) * math.cos(2.0 * math.pi * uniform(key, i + 1))
