@@ -68,7 +68,7 @@ class RoundRobin(MemoryBandit):
 
     def __init__(self, n_arms: int, *, memory: Memory | None = None, rng: Rng = None) -> None:
         super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
-        self._last = n_arms - 1
+        self._last = -1
 
     def _index(self, arm: int) -> float:
         return float(-((arm - self._last - 1) % self.n_arms))
@@ -81,12 +81,12 @@ class RoundRobin(MemoryBandit):
 
     def _forget(self, keep: Collection[int]) -> None:
         del keep
-        self._last = self.n_arms - 1
+        self._last = -1
 
     def remove_arm(self, arm: int) -> None:
         """One arm less."""
         super().remove_arm(arm)
-        self._last = (self._last - (self._last >= arm)) % self.n_arms
+        self._last -= self._last >= arm
 
     def state_dict(self) -> dict[str, Any]:
         """The memory and who was last."""
