@@ -56,7 +56,8 @@ class _Member:
 class Roster:
     """The portfolio at work: every call to a learner goes through here, and none of them can end the run.
 
-    The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024): it is not chosen and learns nothing then.
+    The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024): it is not chosen and learns nothing then,
+    unless everyone is dismissed: then all may be chosen.
     """
 
     def __init__(self, portfolio: Portfolio, *, action_space: Any, online: bool) -> None:
@@ -115,12 +116,12 @@ class Roster:
         return GuardedPolicy(self, [member, *(other for other in present if other is not member)])
 
     def blame(self, member: _Member, where: str, error: Exception | str) -> None:
-        """Note a fault and dismiss the member."""
-        member.strikes += 1
-        dismissed = min(2 ** (member.strikes - 1), LONGEST_DISMISSAL)
-        member.away_until = self._number + dismissed
+        """Note a fault and dismiss the member; a second fault in an episode, or one while dismissed, does not count again."""
+        if member.away_until <= self._number:
+            member.strikes += 1
+            member.away_until = self._number + min(2 ** (member.strikes - 1), LONGEST_DISMISSAL)
         message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        self.faults.append(Fault(member.learner.name, where, message, dismissed))
+        self.faults.append(Fault(member.learner.name, where, message, member.away_until - self._number))
         self._steppers = [other for other in self._steppers if other is not member]
 
     def refresh(self, member: _Member) -> None:
