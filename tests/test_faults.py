@@ -1,0 +1,179 @@
+"""A learner that fails never ends the run: it is dismissed for a while, and the record says so."""
+
+import re
+
+import gymnasium
+import numpy as np
+import pytest
+
+from doubles import Always, BatchRecorder, Faulty
+from esbas import ESBAS, SSBAS, Fixed, Uniform, run
+from esbas.learners import Constant
+from esbas.testing import Corridor, OneStep
+
+NAMES = ["bad", "good"]
+SELECTORS = {"batch": lambda: ESBAS(NAMES), "online": lambda: SSBAS(NAMES), "chance": lambda: Uniform(NAMES, epochs=[2, 4])}
+
+
+def corridor():
+    return Corridor(4, slip=0.0, max_steps=6)
+
+
+@pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
+@pytest.mark.parametrize("where", ["policy", "start", "act", "probability", "learn", "step"])
+def test_no_failure_ends_the_run(where, selector):
+    bad, good = Faulty("bad", where, action=0), Faulty("good", action=1)
+    records = list(run(corridor(), [bad, good], selector(), episodes=60))
+    assert [record.number for record in records] == list(range(1, 61))
+    faults = [fault for record in records for fault in record.faults]
+    online = selector().online
+    if (where, online) not in {("learn", True), ("step", False)}:  # in a setting that does not call it, nothing fails
+        assert {fault.arm for fault in faults} == {"bad"}
+        assert all(re.fullmatch(rf"RuntimeError: call \d+ of {where}", fault.message) for fault in faults)
+        assert {fault.where for fault in faults} == {where if where in ("policy", "learn", "step") else "act"}
+        strikes = [record.faults[0].dismissed for record in records if record.faults]
+        assert strikes == [2**k for k in range(len(strikes))]
+        assert [record.arm for record in records].count("good") > 20
+    else:
+        assert faults == []
+
+
+@pytest.mark.parametrize("action", [2, -1, float("nan"), 0.5, None, "left", [0], np.array([0, 1])])
+def test_an_action_outside_the_space_is_a_fault(action):
+    learners = [Constant("bad", Always(action)), Constant("good", lambda seen: 1)]
+    records = list(run(corridor(), learners, Fixed(NAMES), episodes=3))
+    assert records[0].faults[0].arm == "bad"
+    assert records[0].faults[0].message.startswith("acted outside the action space: ")
+    assert records[0].length == 3  # the other one went straight to the right end
+    assert records[1].faults == ()
+
+
+def test_nan_is_no_action_in_a_continuous_space_either():
+    env = gymnasium.make("Pendulum-v1", max_episode_steps=5)
+    learners = [
+        Constant("bad", lambda seen: np.array([np.nan], np.float32)),
+        Constant("good", lambda seen: np.array([0.5], np.float32)),
+    ]
+    episodes = run(env, learners, Fixed(NAMES), episodes=2)
+    records = list(episodes)
+    assert "nan" in records[0].faults[0].message
+    assert episodes.data[0].actions.tolist() == [[0.5]] * 5
+
+
+def test_dismissals_double_and_end():
+    bad, good = Faulty("bad", "act"), Faulty("good", action=1)
+    records = list(run(corridor(), [bad, good], Fixed(NAMES), episodes=40))  # Fixed takes the first one whenever it is there
+    failed = {record.number: record.faults[0].dismissed for record in records if record.faults}
+    assert failed == {1: 1, 3: 2, 6: 4, 11: 8, 20: 16, 37: 32}
+    assert [record.number for record in records if record.arm == "bad"] == list(failed)
+
+
+def test_no_dismissal_is_longer_than_1024_episodes():
+    records = list(run(OneStep(), [Faulty("bad", "act"), Faulty("good")], Fixed(NAMES), episodes=3000))
+    assert [record.faults[0].dismissed for record in records if record.faults] == [*(2**k for k in range(11)), 1024]
+
+
+def test_another_chance_is_given():
+    learners = [Faulty("bad", "act", fails=lambda call: call == 1), Faulty("good", action=1)]
+    episodes = run(corridor(), learners, Fixed(NAMES), episodes=10)
+    assert [record.arm for record in episodes] == ["bad", "good", *["bad"] * 8]
+
+
+def test_others_stand_in_for_the_rest_of_the_episode():
+    learners = [Faulty("bad", "act", fails=lambda call: call == 3, action=0), Faulty("good", action=1)]
+    episodes = run(corridor(), learners, SSBAS(NAMES), episodes=1)
+    record = next(episodes)
+    assert record.arm == "bad"
+    assert episodes.data[0].actions.tolist() == [0, 0, 1, 1, 1]
+    assert episodes.data[0].probabilities.tolist() == [1.0] * 5
+    assert [trajectory.rewards.sum() for trajectory in episodes.data.by("bad")] == [1.0]  # the trajectory is kept
+
+
+def test_the_value_of_an_episode_with_stand_ins_says_nothing_of_the_arm():
+    learners = [Faulty("bad", "act", fails=lambda call: call == 1), Faulty("good", action=1)]
+    selector = SSBAS(NAMES)
+    next(run(corridor(), learners, selector, episodes=1))
+    assert selector.explain()["bad"]["pulls"] == 0
+    assert selector.open_choices == ()
+
+
+def test_when_all_fail_chance_acts():
+    learners = [Faulty(name, "act") for name in NAMES]
+    episodes = run(corridor(), learners, Uniform(NAMES), episodes=30)
+    records = list(episodes)
+    assert len(records) == 30
+    assert {fault.arm for fault in records[0].faults} == set(NAMES)
+    actions = [action for trajectory in episodes.data.since(0) for action in trajectory.actions.tolist()]
+    assert 0.3 < np.mean(actions) < 0.7
+    again = run(corridor(), [Faulty(name, "act") for name in NAMES], Uniform(NAMES), episodes=30)
+    assert list(again) == records
+
+
+def test_a_learner_that_fails_to_learn_keeps_its_last_good_policy():
+    # Lessons come before the episodes 2, 4, 8, 16; the third one fails, and the learner is dismissed for an episode.
+    learner = BatchRecorder("bad", plan=lambda lessons: lessons % 2, fails=lambda lesson: lesson == 3)
+    episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20)
+    records = list(episodes)
+    actions = [trajectory.actions[0] for trajectory in episodes.data.since(0)]
+    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # after lessons 0, 1, 2, none, 4
+    assert learner.sizes == [1, 3, 7, 15]
+    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(8, "learn")]
+    assert records[7].faults[0].message == "ArithmeticError: diverged"
+
+
+def test_a_learner_whose_new_policy_is_broken_keeps_the_old_one():
+    bad = Faulty("bad", "policy", fails=lambda call: call == 2)  # the first call is made when the run is built
+    records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES, epochs=[2, 20]), episodes=6))
+    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(3, "policy")]
+    assert records[2].length == 6  # it went left with its old policy
+    assert [record.arm for record in records] == ["bad", "bad", "bad", "good", "bad", "bad"]
+
+
+@pytest.mark.parametrize("online", [False, True])
+def test_a_learner_without_a_policy_gets_one_strike_per_episode(online):
+    selector = Fixed(NAMES, epochs=None if online else [2, 20])
+    records = list(run(corridor(), [Faulty("bad", "policy"), Faulty("good", action=1)], selector, episodes=12))
+    failed = {record.number: [fault.dismissed for fault in record.faults] for record in records if record.faults}
+    assert failed == {1: [1], 3: [2] if online else [2, 2], 6: [4], 11: [8]}  # asked after learning and before acting: one strike
+    assert all(record.length == 3 for record in records)
+
+
+def test_a_policy_that_is_none_is_a_fault():
+    bad = Faulty("bad")
+    bad.policy = lambda: None
+    records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=2))
+    assert records[0].faults[0].message == "TypeError: policy() returned None, which cannot act"
+
+
+def test_who_is_dismissed_learns_nothing():
+    bad, good = Faulty("bad", "step", fails=lambda call: call in (1, 2)), Faulty("good", action=1)
+    records = list(run(corridor(), [bad, good], Fixed(NAMES, arm="good"), episodes=10))
+    assert [record.number for record in records if record.faults] == [1, 3]  # dismissed in 2, and in 4 and 5
+    assert good.calls["step"] == 30
+    assert bad.calls["step"] == 2 + 5 * 3  # one failed call in 1 and in 3, all steps of 6 to 10
+
+
+def test_stand_ins_act_with_their_newest_policy():
+    class Counter(Faulty):
+        """Its policy is a snapshot that goes right once it has seen ten steps."""
+
+        def policy(self):
+            return Always(int(self.calls["step"] >= 10))
+
+    learners = [Faulty("bad", "act", fails=lambda call: call > 18), Counter("good")]
+    episodes = run(corridor(), learners, Fixed(NAMES), episodes=4)
+    records = list(episodes)
+    assert records[3].faults[0].arm == "bad"
+    assert episodes.data[3].actions.tolist() == [1, 1, 1]
+
+
+def test_pressing_ctrl_c_in_a_learner_is_not_its_fault():
+    class Interrupted(Faulty):
+        def act(self, observation, rng):
+            raise KeyboardInterrupt
+
+    episodes = run(corridor(), [Interrupted("bad"), Faulty("good")], Fixed(NAMES), episodes=3)
+    with pytest.raises(KeyboardInterrupt):
+        next(episodes)
+    assert episodes.number == 0
+    assert episodes.selector.open_choices == ()
