@@ -1,0 +1,258 @@
+"""Runs that are budgeted, interrupted, changed on the way, saved and resumed."""
+
+from dataclasses import astuple
+from functools import partial
+
+import numpy as np
+import pytest
+
+from doubles import BatchRecorder, Faulty, StepRecorder
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, Uniform, archive, resume, run, total_return
+from esbas.errors import InvalidValueError, SaveFileError, SpaceError, UnknownNameError
+from esbas.learners import Constant, TabularQ
+from esbas.testing import Corridor
+
+NAMES = ["slow", "fast", "right", "shaky"]
+SELECTORS = {
+    "ESBAS": partial(ESBAS, NAMES),
+    "ESBAS, stationary": partial(ESBAS, NAMES, epochs=[5, 5, 10], stationary=["right"], scale=None),
+    "SSBAS": partial(SSBAS, NAMES),
+    "Fixed, batch": partial(Fixed, NAMES, arm="shaky", epochs=[4]),
+    "Uniform": partial(Uniform, NAMES, seed=3),
+    "BanditSelector": partial(BanditSelector, NAMES, bandit=UCB1),
+}
+EPISODES = 40
+
+
+def learners():
+    """Two that learn, one that does not, and one that fails now and then."""
+    return [
+        TabularQ("slow", states=4, actions=2, rate=0.1, epsilon=0.5),
+        TabularQ("fast", states=4, actions=2, rate=lambda episode: 1 / episode, epsilon=lambda episode: 1 / episode),
+        Constant("right", lambda seen: 1),
+        Faulty("shaky", "act", fails=lambda call: call % 7 == 0),
+    ]
+
+
+def env():
+    return Corridor(4, max_steps=12)
+
+
+def told(episodes):
+    """Everything that a run produced, for comparison."""
+    columns = episodes.data.transitions()
+    return episodes.selector.state_dict(), [column.tobytes() for column in columns], episodes.number, episodes.loop.steps
+
+
+@pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
+def test_save_at_any_episode_and_resume_gives_the_identical_rest(selector, tmp_path):
+    whole = run(env(), learners(), selector(), episodes=EPISODES, seed=7)
+    records = list(whole)
+    saving = run(env(), learners(), selector(), episodes=EPISODES, seed=7)
+    for episode in range(EPISODES + 1):
+        path = tmp_path / f"{episode}.esbas"
+        saving.save(path)
+        if episode in {0, 1, 2, 3, 4, 7, 8, 15, 16, 25, 39, 40}:
+            resumed = resume(path, env(), learners(), selector())
+            assert resumed.number == episode
+            assert list(resumed) == records[episode:]
+            assert told(resumed) == told(whole)
+        if episode < EPISODES:
+            assert next(saving) == records[episode]
+    assert any(record.faults for record in records)
+
+
+def test_a_resumed_run_can_be_saved_and_resumed_again(tmp_path):
+    selector = SELECTORS["SSBAS"]
+    records = list(run(env(), learners(), selector(), episodes=EPISODES))
+    episodes = run(env(), learners(), selector(), episodes=EPISODES)
+    for number in range(EPISODES):
+        assert next(episodes) == records[number]
+        episodes.save(tmp_path / "run.esbas")
+        episodes = resume(tmp_path / "run.esbas", env(), learners(), selector())
+    assert episodes.done
+
+
+def test_saving_changes_nothing(tmp_path):
+    episodes = run(env(), learners(), SELECTORS["ESBAS"](), episodes=EPISODES)
+    records = []
+    for record in episodes:
+        records.append(record)
+        episodes.save(tmp_path / "run.esbas")
+    assert records == list(run(env(), learners(), SELECTORS["ESBAS"](), episodes=EPISODES))
+
+
+def saved(path, selector=SELECTORS["SSBAS"], episodes=5, **settings):
+    part = run(env(), learners(), selector(), episodes=20, **settings)
+    for _ in range(episodes):
+        next(part)
+    part.save(path)
+    return path
+
+
+def test_parts_that_differ_from_those_saved_are_told(tmp_path):
+    path = saved(tmp_path / "run.esbas")
+    with pytest.raises(InvalidValueError, match=r"the state is of a ESBAS.*build the same selector"):
+        resume(path, env(), learners(), ESBAS(NAMES))
+    with pytest.raises(
+        SaveFileError, match=r"was saved with learners .* and objective 'discounted return, gamma=0.99', but got .*return"
+    ):
+        resume(path, env(), learners(), SSBAS(NAMES), objective=total_return())
+    with pytest.raises(
+        SaveFileError, match=r"was saved with learners .*'shaky'.*, but got learners .'slow', 'fast'.*: give the same"
+    ):
+        resume(path, env(), learners()[:2], SSBAS(NAMES[:2]))
+    with pytest.raises(SpaceError, match="the observation_space of learner 'slow'"):
+        resume(path, Corridor(5), learners(), SSBAS(NAMES))
+    other = [TabularQ("slow", states=4, actions=2), *learners()[1:]]
+    assert resume(path, env(), other, SSBAS(NAMES)).number == 5
+    bigger = Corridor(5), [TabularQ("slow", states=5, actions=2), TabularQ("fast", states=5, actions=2), *learners()[2:]]
+    with pytest.raises(
+        SaveFileError, match=r"the parts given must fit those saved in .*, but ValueError: .*: build them as they were"
+    ):
+        resume(path, *bigger, SSBAS(NAMES))
+
+
+def test_damaged_files_are_told(tmp_path):
+    path = saved(tmp_path / "run.esbas")
+    content = path.read_bytes()
+    for damaged in (b"", content[: len(content) // 2], content[:200] + bytes([content[200] ^ 4]) + content[201:]):
+        path.write_bytes(damaged)
+        with pytest.raises(SaveFileError, match="must be a whole esbas save file, but is damaged"):
+            resume(path, env(), learners(), SSBAS(NAMES))
+    path.write_bytes(content)
+    assert resume(path, env(), learners(), SSBAS(NAMES)).number == 5
+
+
+def test_files_of_other_versions_and_kinds_are_told(tmp_path, monkeypatch):
+    archive.write(tmp_path / "study", "study", {})
+    with pytest.raises(SaveFileError, match="must hold a run, but holds a study"):
+        resume(tmp_path / "study", env(), learners(), SSBAS(NAMES))
+    monkeypatch.setattr(archive, "FORMAT", archive.FORMAT + 1)
+    path = saved(tmp_path / "newer.esbas")
+    monkeypatch.undo()
+    with pytest.raises(SaveFileError, match="upgrade esbas"):
+        resume(path, env(), learners(), SSBAS(NAMES))
+    archive.write(tmp_path / "part", "run", {"seed": 0})
+    with pytest.raises(SaveFileError, match="the parts given must fit those saved"):
+        resume(tmp_path / "part", env(), learners(), SSBAS(NAMES))
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path):
+    path = saved(tmp_path / "run.esbas")
+    before = path.read_bytes()
+    episodes = resume(path, env(), learners(), SSBAS(NAMES))
+    next(episodes)
+    episodes.loop.roster.add(StepRecorder("cannot be saved"))
+    with pytest.raises(
+        SaveFileError, match="a learner must have state_dict and load_state_dict to be saved, but 'cannot be saved'"
+    ):
+        episodes.save(path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_budgets_of_episodes_and_steps():
+    assert list(run(env(), learners(), SSBAS(NAMES), episodes=0)) == []
+    episodes = run(env(), learners(), SSBAS(NAMES), episodes=100, steps=50)
+    lengths = [record.length for record in episodes]
+    assert sum(lengths[:-1]) < 50 <= sum(lengths)  # the episode that uses it up is played to its end
+    assert episodes.done
+    with pytest.raises(StopIteration):
+        next(episodes)
+    episodes.steps = None  # more budget
+    assert len(list(episodes)) == 100 - len(lengths)
+
+
+def test_data_need_not_be_kept_online():
+    episodes = run(env(), learners()[:3], SSBAS(NAMES[:3]), episodes=10, keep_data=False)
+    kept = run(env(), learners()[:3], SSBAS(NAMES[:3]), episodes=10)
+    assert list(episodes) == list(kept)
+    assert (len(episodes.data), len(kept.data)) == (0, 10)
+
+
+class Flaky(Corridor):
+    """Fails in the middle of its third episode, once."""
+
+    resets = 0
+
+    def reset(self, *, seed=None):
+        self.resets += 1
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        if self.resets == 3:
+            self.resets += 1
+            raise ConnectionError("the simulator is gone")
+        return super().step(action)
+
+
+@pytest.mark.parametrize("selector", [ESBAS, SSBAS])
+def test_an_environment_that_fails_ends_the_episode_and_loses_nothing(selector):
+    episodes = run(Flaky(4), [Faulty("a", action=1), Faulty("b", action=1)], selector("ab"), episodes=6)
+    records = [next(episodes), next(episodes)]
+    with pytest.raises(ConnectionError):
+        next(episodes)
+    assert (episodes.number, len(episodes.data), episodes.selector.open_choices) == (2, 2, ())
+    records += list(episodes)
+    assert [record.number for record in records] == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_objective_that_is_not_finite_is_told_and_loses_nothing():
+    episodes = run(env(), learners()[:3], SSBAS(NAMES[:3]), episodes=6, objective=lambda episode: np.nan)
+    with pytest.raises(InvalidValueError, match="is finite"):
+        next(episodes)
+    assert (episodes.number, len(episodes.data), episodes.selector.open_choices) == (0, 0, ())
+
+
+def test_learning_that_is_interrupted_is_made_up_for():
+    class Interrupted(BatchRecorder):
+        def learn(self, data):
+            super().learn(data)
+            if len(self.sizes) == 2:
+                raise KeyboardInterrupt
+
+    learner = Interrupted("a")
+    episodes = run(env(), [learner], ESBAS("a", epochs=[2, 2, 10]), episodes=8)
+    assert len([next(episodes) for _ in range(4)]) == 4
+    with pytest.raises(KeyboardInterrupt):
+        next(episodes)
+    assert len(list(episodes)) == 4
+    assert learner.sizes == [2, 4, 4]
+
+
+def test_learners_come_and_go_while_running():
+    episodes = run(env(), [Constant("left", lambda seen: 0), BatchRecorder("a")], ESBAS(["left", "a"]), episodes=40)
+    for _ in range(10):
+        next(episodes)
+    late = BatchRecorder("late", plan=lambda lessons: 1)
+    episodes.add(late)
+    episodes.remove("left")
+    arms = [record.arm for record in episodes]
+    assert set(arms) == {"a", "late"}
+    assert late.sizes == [15, 31]  # all data, when the next epochs start
+    for change, error, message in (
+        (lambda: episodes.add(late), InvalidValueError, "arms have different names"),
+        (lambda: episodes.add(TabularQ("wide", states=9, actions=2)), SpaceError, "the observation_space of learner 'wide'"),
+        (lambda: episodes.remove("nobody"), UnknownNameError, "there is no arm named 'nobody'"),
+    ):
+        with pytest.raises(error, match=message):
+            change()
+    episodes.remove("a")
+    with pytest.raises(InvalidValueError, match="one arm stays"):
+        episodes.remove("late")
+
+
+def test_a_run_with_a_learner_that_came_late_is_resumed_with_it(tmp_path):
+    def parts(*names):
+        return [TabularQ(name, states=4, actions=2, epsilon=0.5) for name in names]
+
+    episodes = run(env(), parts("a", "b"), SSBAS(["a", "b"]), episodes=30)
+    for _ in range(10):
+        next(episodes)
+    episodes.add(*parts("c"))
+    episodes.remove("a")
+    next(episodes)
+    episodes.save(tmp_path / "run")
+    resumed = resume(tmp_path / "run", env(), parts("b", "c"), SSBAS(["b", "c"]))
+    assert [astuple(record) for record in resumed] == [astuple(record) for record in episodes]
