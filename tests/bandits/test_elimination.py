@@ -168,7 +168,9 @@ class NaiveSuccessive(Elimination):
         if fewest > self.tested:
             self.tested = fewest
             means = {k: np.mean(self.rewards(k)) for k in self.survivors}
-            radii = {k: math.sqrt(math.log(5 * self.n_arms * n**2 / self.delta) / n) for k in means for n in [len(self.rewards(k))]}
+            radii = {
+                k: math.sqrt(math.log(5 * self.n_arms * n**2 / self.delta) / n) for k in means for n in [len(self.rewards(k))]
+            }
             if math.sqrt(math.log(5 * self.n_arms * fewest**2 / self.delta) / fewest) <= self.epsilon / 2:
                 self.survivors = [max(self.survivors, key=means.get)]
             else:
