@@ -21,7 +21,7 @@ def expect_refused(call: Callable[..., Any], *arguments: Any, by: type[Exception
     except by:
         return
     told = ", ".join([*map(repr, arguments), *(f"{name}={value!r}" for name, value in keywords.items())])
-    raise ContractError(f"{call.__name__}({told}) was taken")
+    raise ContractError(f"{getattr(call, '__name__', call)}({told}) was taken")
 
 
 def check_rules(subject: str, rules: Sequence[Callable[[Case], None]], case: Case) -> None:

@@ -1,0 +1,172 @@
+"""The check must find every kind of broken bandit."""
+
+import numpy as np
+import pytest
+
+from esbas import UCB1, Bandit, SlidingUCB
+from esbas.errors import ContractError, EsbasError
+from esbas.testing import check_bandit
+
+
+def broken(method, change, base=UCB1):
+    """The base with one method replaced; `change(original, self, ...)` gets the original one."""
+
+    def replaced(self, *arguments, **keywords):
+        return change(lambda *a, **k: getattr(base, method)(self, *a, **k), self, *arguments, **keywords)
+
+    replaced.__name__ = method
+    return type("Broken", (base,), {method: replaced})
+
+
+def counting_choose(original, self, among=None):
+    arm = original(among)
+    self.memory.pull(arm)
+    return arm
+
+
+def choose_all(original, self, among=None):
+    return original()
+
+
+def update_first(original, self, arm, reward, *, pull=None):
+    original(arm, reward, pull=pull)
+    if self.memory.total > 1:
+        self.memory._sums[0], self.memory.settled[0] = reward, max(self.memory.settled[0], 1)
+
+
+def update_on_reset_rounds(original, self, arm, reward, *, pull=None):
+    known = pull is None or pull in self.memory._open
+    original(arm, reward, pull=pull if known else None)
+
+
+def no_withdraw(original, self, pull):
+    pass
+
+
+def reset_all(original, self, keep=()):
+    original(())
+
+
+def reset_none(original, self, keep=()):
+    original(range(self.n_arms))
+
+
+def remove_last(original, self, arm):
+    original(self.n_arms - 1 if 0 <= arm < self.n_arms else arm)
+
+
+def remove_any(original, self, arm):
+    if 0 <= arm < self.n_arms:
+        original(arm)
+
+
+def add_none(original, self):
+    pass
+
+
+def take_nan(original, self, arm, reward, *, pull=None):
+    original(arm, reward if np.isfinite(reward) else 0.0, pull=pull)
+
+
+def pull_any(original, self, arm):
+    return original(min(max(arm, 0), self.n_arms - 1))
+
+
+def state_of_arrays(original, self):
+    return original() | {"counts": self.counts}
+
+
+def half_state(original, self):
+    return original() | {"n_arms": 2}
+
+
+def forgetful_load(original, self, state):
+    original(state)
+    self.memory._open.clear()
+
+
+def chance(original, self, among=None):
+    return int(np.random.default_rng().choice(list(among or range(self.n_arms))))
+
+
+def drawing_indices(original, self):
+    self.rng.random()
+    return original()
+
+
+def nan_indices(original, self):
+    return np.where(self.counts > 50, np.nan, original())
+
+
+def raising(original, self, *arguments, **keywords):
+    raise NotImplementedError("later")
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "told"),
+    [
+        ("choose", counting_choose, "choose.. changed it after"),
+        ("choose", choose_all, "choose.*returned"),
+        ("choose", chance, "two bandits with the same seed chose differently|the future after"),
+        ("update", update_first, "arm 0 has the mean"),
+        ("update", update_on_reset_rounds, "had an effect"),
+        ("update", take_nan, r"update\(1, nan\) was taken"),
+        ("withdraw", no_withdraw, "one whose rounds were all withdrawn has counts"),
+        ("reset", reset_all, "a kept arm has no pulls after a reset"),
+        ("reset", reset_none, "one that was reset has counts"),
+        ("remove_arm", remove_last, "remove_arm mixed up the others"),
+        ("remove_arm", remove_any, r"remove_arm\(-1\) was taken"),
+        ("add_arm", add_none, "n_arms is 3 with one more than 3"),
+        ("pull", pull_any, r"pull\(-1\) was taken"),
+        ("state_dict", state_of_arrays, "raised TypeError: Object of type ndarray is not JSON serializable"),
+        ("state_dict", half_state, "raised|differs"),
+        ("load_state_dict", forgetful_load, "state_dict differs in a new bandit that loaded it"),
+        ("indices", drawing_indices, "drew from the generator"),
+        ("indices", nan_indices, "indices are"),
+        ("add_arm", raising, "raised NotImplementedError: later"),
+    ],
+)
+def test_a_broken_bandit_is_found(method, change, told):
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({told})") as caught:
+        check_bandit(broken(method, change))
+    assert isinstance(caught.value, AssertionError)
+    assert isinstance(caught.value, EsbasError)
+
+
+class NeverForgets(SlidingUCB):
+    """A window whose oldest rounds never leave it, but for their counts."""
+
+    def pull(self, arm):
+        before = list(self.memory.counts)
+        ticket = super().pull(arm)
+        self.memory.counts[:] = before
+        return ticket
+
+
+def test_a_window_that_loses_count_is_found():
+    with pytest.raises(ContractError, match="NeverForgets must keep the rule"):
+        check_bandit(NeverForgets)
+
+
+def test_a_bandit_without_the_right_arms_is_found():
+    class Wide(UCB1):
+        def __init__(self, n_arms, *, rng=None):
+            super().__init__(n_arms + 1, rng=rng)
+
+    with pytest.raises(ContractError, match=r"Wide must keep the rule 'A new bandit has n_arms arms.*n_arms is 2 and not 1"):
+        check_bandit(Wide)
+
+
+def test_the_check_is_the_same_every_time():
+    seen = []
+
+    class Watched(UCB1):
+        def choose(self, among=None):
+            seen.append(super().choose(among))
+            return seen[-1]
+
+    check_bandit(Watched)
+    first, seen[:] = list(seen), []
+    check_bandit(Watched)
+    assert seen == first
+    assert issubclass(Watched, Bandit)
