@@ -1,0 +1,58 @@
+"""The first 100 choices of each selector on a toy task, recorded: a change that alters them is noticed, and must be meant.
+
+To write the files anew, run `python -m pytest tests/golden --update-golden`, and say in the change why they differ.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, Uniform, run
+from esbas.learners import Constant, TabularQ
+from esbas.testing import Corridor
+
+ARMS = ["slow", "fast", "wander"]
+SELECTORS = {
+    "esbas": ESBAS,
+    "esbas-dialogue": partial(ESBAS, scale=None, epochs=[20, 20, 40], stationary=["wander"]),
+    "ssbas": SSBAS,
+    "fixed": partial(Fixed, arm="fast"),
+    "uniform": Uniform,
+    "ucb1": partial(BanditSelector, bandit=UCB1),
+}
+
+
+def first_choices(selector):
+    """Two learners and a policy that wanders to the right, in a corridor of six places."""
+    explore = {"states": 6, "actions": 2, "epsilon": lambda episode: max(0.1, 1 - episode / 20)}
+    learners = [
+        TabularQ("slow", rate=0.05, **explore),
+        TabularQ("fast", rate=0.5, **explore),
+        Constant("wander", lambda place: int(place != 2)),
+    ]
+    return [
+        (record.epoch, record.arm)
+        for record in run(Corridor(6, slip=0.2, max_steps=30), learners, selector, episodes=100, seed=1)
+    ]
+
+
+def as_lines(choices):
+    """Readable in a diff: one line per epoch (without epochs, one for all), one letter per choice."""
+    epochs = sorted({epoch for epoch, _ in choices})
+    return ["".join(arm[0] for number, arm in choices if number == epoch) for epoch in epochs]
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_the_first_choices_are_the_recorded_ones(name, request):
+    path = Path(__file__).parent / f"{name}.json"
+    lines = as_lines(first_choices(SELECTORS[name](ARMS, seed=1)))
+    if request.config.getoption("--update-golden"):
+        path.write_text(json.dumps({"arms": ARMS, "choices by epoch": lines}, indent=2) + "\n")
+    assert json.loads(path.read_text())["choices by epoch"] == lines
+    assert sum(map(len, lines)) == 100
+
+
+def test_every_file_belongs_to_a_selector():
+    assert {path.stem for path in Path(__file__).parent.glob("*.json")} == set(SELECTORS)
