@@ -1,0 +1,96 @@
+"""Nanoseconds per environment step of the fruit grid, SSBAS over four learners: compiled run, C loop, Python loop.
+
+The C loop (fruit_grid.c) does the same work from the same random numbers. It is built twice: as fast as the compiler can make
+it, for the clock, and with every rounding where the source has it, to check that both give the same run. All are timed in turn,
+several times, by the CPU time they use; the fastest round counts.
+"""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esbas.envs import FruitMap
+from esbas.experiments.gridworld.setup import HORIZON, RATES, XI, Setup
+from esbas.experiments.gridworld.sweep import compiled_run, ordinary_run
+from esbas.kernels import fruit_grid, random
+from esbas.kernels.fruit_grid import Counters
+
+FLAGS = ("-O3", "-march=native")
+ROUNDS = 8
+Run = Callable[[int], Counters]
+
+
+def main() -> None:
+    setup = Setup(grid=FruitMap(), gamma=0.9, epsilon=0.01, episodes=100_000)
+    short = Setup(grid=FruitMap(), gamma=0.9, epsilon=0.01, episodes=100)
+
+    def compiled(run: int) -> Counters:
+        return compiled_run(setup, "ssbas", seed=0, run=run)
+
+    def python(run: int) -> Counters:
+        return ordinary_run(short, "ssbas", seed=0, run=run)
+
+    loops: dict[str, Run] = {"compiled run": compiled, "Python loop": python}
+    with tempfile.TemporaryDirectory() as folder:
+        if shutil.which("gcc"):
+            loops["C loop"] = c_loop(setup, Path(folder) / "fast.so")
+            exact = c_loop(setup, Path(folder) / "exact.so", "-ffp-contract=off")
+            same = all(np.array_equal(*pair) for pair in zip(compiled(0), exact(0), strict=True))
+            print(f"compiled run and C loop give {'identical' if same else 'DIFFERENT'} counters from the same random numbers")
+        else:
+            print("no gcc here: the C loop is left out")
+        for loop in loops.values():
+            loop(0)  # compile and warm up
+        cost = dict.fromkeys(loops, np.inf)
+        for run in range(ROUNDS):
+            for name, loop in loops.items():
+                cost[name] = min(cost[name], nanoseconds_per_step(loop, run))
+    for name, best in cost.items():
+        print(f"{name:<13} {best:10.1f} ns per step {best / cost['compiled run']:10.2f} times the compiled run")
+    if "C loop" in cost:
+        print(f"compiled run / C loop = {cost['compiled run'] / cost['C loop']:.2f} (at most 1.2 wanted)")
+    print(f"Python loop / compiled run = {cost['Python loop'] / cost['compiled run']:.0f} (at least 300 wanted)")
+
+
+def nanoseconds_per_step(loop: Run, run: int) -> float:
+    """CPU time of a run over its steps."""
+    start = time.thread_time_ns()
+    transitions = loop(run).transitions.sum()
+    return float((time.thread_time_ns() - start) / transitions)
+
+
+def c_loop(setup: Setup, library: Path, *flags: str) -> Run:
+    """Build the C loop; returns it as a function of the number of the run."""
+    source = Path(__file__).with_suffix(".c")
+    subprocess.run(["gcc", *FLAGS, *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    function = ctypes.CDLL(str(library)).whole_run
+    task, edges, rates = fruit_grid.task(setup.grid), setup.edges(), np.array(RATES)
+    states, starts, bins = (ctypes.c_int64(n) for n in (len(task.following) // 4, len(task.starts), len(edges)))
+    numbers = [ctypes.c_double(x) for x in (setup.gamma, setup.epsilon, HORIZON, XI)]
+    tables = (random.WIDTH, random.INSIDE, random.DENSITY)
+
+    def run(number: int) -> Counters:
+        seed = np.array(random.stream(0, "gridworld", number), np.uint64)
+        counters = Counters(*(np.zeros(shape, np.int64) for shape in (len(edges), len(edges), (len(edges), len(RATES)))))
+        before = [_pointer(array) for array in (seed, task.following, task.fruits)]
+        behind = [_pointer(array) for array in (*tables, *counters)]
+        function(*before, states, _pointer(task.starts), starts, _pointer(rates), *numbers, _pointer(edges), bins, *behind)
+        return counters
+
+    return run
+
+
+def _pointer(array: NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+if __name__ == "__main__":
+    main()

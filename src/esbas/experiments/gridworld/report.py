@@ -1,0 +1,119 @@
+"""The results folder: table, claims, figures, report."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
+
+from esbas.experiments.gridworld.analysis import Analysis, title
+from esbas.experiments.gridworld.setup import RATES
+from esbas.reporting import Results, Section, estimates
+from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_panels, share_lines
+
+_TIME = "meta-time τ [episodes]"
+
+
+def publish(results: Results, analysis: Analysis, console: Console) -> None:
+    """Write everything, and print the tables."""
+    runs = len(analysis.transitions("ssbas"))
+    header, rows = analysis.table()
+    claims = ["the paper", "measured", "verdict"], [list(vars(claim).values()) for claim in analysis.claims()]
+    results.table("meta_algorithms", header, rows)
+    results.table("claims", *claims)
+    results.table("curves", *_curves(analysis))
+    results.figure("selection", selection_figure(analysis))
+    results.figure("time", time_figure(analysis))
+    results.summary(analysis.summary())
+    optimum = analysis.setup.grid.optimum()
+    last = f"The last bin are the episodes from {analysis.edges[-2] + 1:,} on." if len(analysis.edges) > 1 else ""
+    about = f"""{runs:,} runs of {analysis.setup.episodes:,} episodes for each meta-algorithm, with 95 % intervals. SSBAS chooses
+        among four Q-learners that differ in their learning rate, each of which learns from every transition; the others are one
+        learner alone. The objective is the time to eat all fruits, 200 if 100 steps did not suffice. {last} The best policy needs
+        {optimum:.3f} steps on average."""
+    sections = [
+        Section("The map", "\n\n".join(f"`{row}`" for row in analysis.setup.grid.rows)),
+        Section("The paper's claims", table=claims, text="A claim holds if the whole interval lies where the paper says."),
+        Section("Meta-algorithms", table=(header, rows), text=about),
+        Section(
+            "Selections", figure="selection", caption="Share of each learning rate in the selections (the paper's Figure 5)."
+        ),
+        Section("Time per episode", figure="time", caption="Mean objective with 95 % bands, and the optimum."),
+    ]
+    results.report("Fruit grid: SSBAS over learning rates", sections)
+    _print(console, "Meta-algorithms", header, rows)
+    _print(console, "The paper's claims", *claims)
+    console.print(f"Report: {results.folder / 'report.html'}", soft_wrap=True, highlight=False)
+
+
+def selection_figure(analysis: Analysis) -> Figure:
+    """Figure 5: who is selected when, one panel per selector."""
+    selectors = [name for name in analysis.names if len(analysis.arms[name]) > 1]
+    figure, panels = new_panels(len(selectors), width=8, height=1 + 3 * len(selectors), share_x=True)
+    for axes, name in zip(panels, selectors, strict=True):
+        share_lines(axes, analysis.edges, analysis.shares(name).mean(axis=0).T, [f"rate {arm}" for arm in analysis.arms[name]])
+        logarithmic(axes)
+        label(axes, x=_TIME if axes is panels[-1] else "", y="selections [%]", title=title(name))
+        axes.set_xlim(min(10, analysis.edges[-1] / 2), analysis.edges[-1])  # before, every arm has its first turns
+        legend(axes)
+    return figure
+
+
+def time_figure(analysis: Analysis) -> Figure:
+    """Mean time per episode: the whole run, and below its late part magnified."""
+    figure, (whole, late) = new_panels(2, width=8, height=8)
+    for axes in (whole, late):
+        for name in analysis.names:
+            colour, style, width = _look(name)
+            curve_with_band(
+                axes, analysis.edges, *estimates(analysis.objective(name)), title(name), colour=colour, style=style, width=width
+            )
+        axes.axhline(analysis.setup.grid.optimum(), color=QUIET, linestyle=":", label="optimum")
+        logarithmic(axes)
+    logarithmic(whole, x=False, y=True)
+    ticks = [20, 30, 50, 100, 200]
+    whole.set_yticks(ticks, [str(tick) for tick in ticks])
+    whole.set_yticks([], minor=True)
+    label(whole, x="", y="mean time per episode [steps]", title="The whole run")
+    legend(whole)
+    _magnify(late, analysis)
+    label(late, x=_TIME, y="mean time per episode [steps]", title="Its later part")
+    return figure
+
+
+def _magnify(axes: Axes, analysis: Analysis) -> None:
+    """The last two decades, from just below the optimum up to where most curves are at home."""
+    first, last = analysis.edges[-1] / 100, analysis.edges[-1]
+    optimum = analysis.setup.grid.optimum()
+    within = analysis.edges >= first
+    middle = np.median([analysis.objective(name).mean(axis=0)[within] for name in analysis.names])
+    axes.set_xlim(first, last)
+    axes.set_ylim(optimum - 0.1 * (middle - optimum), optimum + 2.5 * (middle - optimum) + 1e-3)
+
+
+def _look(name: str) -> tuple[str, str, float]:
+    """A learning rate has the colour that it has among the selections."""
+    rates = [str(rate) for rate in RATES]
+    if name in rates:
+        return COLOURS[rates.index(name)], "-", 1.6
+    return {"ssbas": (INK, "-", 2.6), "annealed": (COLOURS[5], "--", 1.8)}.get(name, (COLOURS[6], "-.", 1.8))
+
+
+def _curves(analysis: Analysis) -> tuple[list[str], list[list[object]]]:
+    """Every point of every curve."""
+    arms = sorted({arm for name in analysis.names for arm in analysis.arms[name]})
+    rows: list[list[object]] = []
+    for name in analysis.names:
+        mean, ci95 = estimates(analysis.objective(name))
+        shares = analysis.shares(name).mean(axis=0)
+        for b, edge in enumerate(analysis.edges):
+            chosen = dict(zip(analysis.arms[name], shares[b], strict=True))
+            rows.append([name, edge, mean[b], ci95[b], *(chosen.get(arm) for arm in arms)])
+    return ["meta-algorithm", "until episode", "objective", "ci95", *(f"share of {arm}" for arm in arms)], rows
+
+
+def _print(console: Console, heading: str, header: list[str], rows: list[list[object]]) -> None:
+    table = Table(*header, title=heading, title_justify="left")
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(table)

@@ -1,0 +1,124 @@
+"""The parts of the experiment: learners, meta-algorithms, bins. docs/gridworld.md tells what the paper leaves open."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import esbas
+from esbas import bandits, selectors
+from esbas.envs import FruitGrid, FruitMap
+from esbas.errors import InvalidValueError, require, unknown
+from esbas.kernels.fruit_grid import FAILURE, MAX_STEPS, Learning
+from esbas.learners import TabularQ, schedules
+from esbas.objective import Objective, success_time
+
+RATES = (0.001, 0.01, 0.1, 0.5)
+XI = 0.25
+HORIZON = 100_000.0  # episodes until exploration has ceased
+DECAY = 0.0001  # of the annealed rate, 1 / (1 + 0.0001 τ)
+
+COMPILED = "ssbas", *map(str, RATES), "annealed"
+"""The meta-algorithms that the paper compares, compiled; ESBAS is, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """Everything that decides the numbers of a run but its seed."""
+
+    grid: FruitMap
+    gamma: float
+    epsilon: float
+    episodes: int
+
+    def __post_init__(self) -> None:
+        require(self.episodes >= 1, "episodes >= 1", episodes=self.episodes)
+        require(0 <= self.gamma < 1, "0 <= gamma < 1", gamma=self.gamma)
+        require(0 <= self.epsilon <= 1, "0 <= epsilon <= 1", epsilon=self.epsilon)
+
+    def learning(self, name: str) -> Learning:
+        """What learns under this meta-algorithm: all four rates under a selector, otherwise one."""
+        alone = {str(rate): (rate,) for rate in RATES} | {"annealed": (1.0,)}
+        decay = DECAY if name == "annealed" else 0.0
+        return Learning(alone.get(name, RATES), decay, gamma=self.gamma, epsilon=self.epsilon, horizon=HORIZON)
+
+    def portfolio(self, name: str = "ssbas") -> list[TabularQ]:
+        """The same learners as ordinary objects, their tables in float32 as in compiled runs."""
+        learning = self.learning(name)
+        learners = [
+            TabularQ(
+                str(rate) if learning.decay == 0 else name,
+                states=self.grid.end + 1,
+                actions=4,
+                rate=partial(schedules.hyperbolic, rate, learning.decay),
+                gamma=learning.gamma,
+                epsilon=partial(schedules.linear, learning.epsilon, learning.horizon),
+            )
+            for rate in learning.rates
+        ]
+        for learner in learners:
+            learner.table = learner.table.astype(np.float32)
+        return learners
+
+    def selector(self, name: str, *, seed: int) -> esbas.Selector:
+        """The meta-algorithm as an ordinary object."""
+        arms = [learner.name for learner in self.portfolio(name)]
+        return esbas.Fixed(arms) if len(arms) == 1 else selector_named(name)(arms, seed)
+
+    def environment(self) -> FruitGrid:
+        """The task as an ordinary object."""
+        return FruitGrid(self.grid.text, max_steps=MAX_STEPS)
+
+    def objective(self) -> Objective:
+        """The time to eat all fruits."""
+        return success_time(failure=FAILURE)
+
+    def edges(self) -> NDArray[np.int64]:
+        """(bins,): the last episode of each bin, a tenth of a decade wide: 10^(k/10) rounded, and the last one of the run."""
+        edges = np.unique((10 ** (np.arange(10 * np.log10(self.episodes) + 1) / 10)).round().astype(np.int64))
+        inner = edges[edges < self.episodes * 10**-0.05]  # no bin at the end that is narrower than half of the others
+        return np.append(inner, self.episodes)
+
+
+def selector_named(name: str) -> Callable[[Iterable[str], int], esbas.Selector]:
+    """Any selector of the library by name, or any bandit on learning arms: a function of arms and seed."""
+    found: dict[str, Callable[[Iterable[str], int], esbas.Selector]] = {}
+    for kind in vars(bandits).values():
+        if isinstance(kind, type) and issubclass(kind, bandits.Bandit) and not getattr(kind, "__abstractmethods__", None):
+            found[kind.__name__.lower()] = partial(_bandit_selector, kind)
+    for kind in (selectors.Uniform,):
+        found[kind.__name__.lower()] = partial(_selector, kind)
+    for kind in (selectors.SSBAS, selectors.ESBAS):
+        found[kind.__name__.lower()] = partial(_raw_selector, kind)
+    if name not in found:
+        raise unknown("selector", name, found)
+    return found[name]
+
+
+def _bandit_selector(kind: type[bandits.Bandit], arms: Iterable[str], seed: int) -> esbas.Selector:
+    return selectors.BanditSelector(arms, bandit=kind, seed=seed)
+
+
+def _selector(kind: Callable[..., esbas.Selector], arms: Iterable[str], seed: int) -> esbas.Selector:
+    return kind(arms, seed=seed)
+
+
+def _raw_selector(kind: Callable[..., esbas.Selector], arms: Iterable[str], seed: int) -> esbas.Selector:
+    return kind(arms, xi=XI, scale=None, seed=seed)
+
+
+def read_map(given: str | None) -> FruitMap:
+    """A map from a file, or told in place with a slash between its rows; by default the one of the experiment."""
+    if given is None:
+        return FruitMap()
+    if set(given) <= set("F#./"):
+        return FruitMap(given.replace("/", "\n"))
+    try:
+        return FruitMap(Path(given).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not text"
+        remedy = "name a text file, or give the rows with slashes between them, such as F#.#F/...../F#.#F"
+        raise InvalidValueError(f"`--map` must be a map, but {given!r}: {reason}: {remedy}") from error

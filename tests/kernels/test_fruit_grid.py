@@ -1,0 +1,145 @@
+"""Compiled runs equal runs of the ordinary objects: exactly from the same random draws, and over many runs within intervals."""
+
+import numpy as np
+import pytest
+
+import esbas
+from esbas.envs import FruitGrid, FruitMap
+from esbas.experiments.gridworld.setup import Setup
+from esbas.experiments.gridworld.sweep import compiled_run, ordinary_run
+from esbas.kernels.random import CHANCE_BITS, below, chance, next_word, normal, random_action, stream
+from esbas.reporting import estimate
+
+SMALL_MAP, TINY_MAP = "F..\n.#F\n...", "F.\n.F"
+
+
+def _words(state):
+    """What comes back from compiled functions are Python's integers; they must not go in again as such."""
+    return tuple(map(np.uint64, state))
+
+
+class SharedDraws:
+    """One stream of words behind the generators of the environment and of the policies, split as the compiled run does it."""
+
+    def __init__(self, seed: int, run: int) -> None:
+        self.stream, self.word = stream(seed, "gridworld", run), np.uint64(0)
+
+    def next(self) -> np.uint64:
+        after, word = next_word(self.stream)
+        self.stream, self.word = _words(after), np.uint64(word)
+        return self.word
+
+
+class PolicyDraws:
+    """What an ε-greedy policy asks a generator for: a step begins here, with a new word."""
+
+    def __init__(self, shared: SharedDraws) -> None:
+        self.shared = shared
+
+    def random(self) -> float:
+        return chance(self.shared.next()) / 2**CHANCE_BITS
+
+    def integers(self, n: int) -> int:
+        assert n == 4
+        return random_action(self.shared.word)
+
+
+class GridDraws:
+    """What the environment asks a generator for: a start, which has its own word, and noise, from the word of the step."""
+
+    def __init__(self, shared: SharedDraws) -> None:
+        self.shared = shared
+
+    def integers(self, n: int) -> int:
+        return below(self.shared.next(), n)
+
+    def normal(self) -> float:
+        after, noise = normal(self.shared.stream, self.shared.word)
+        self.shared.stream = _words(after)
+        return float(noise)
+
+
+class SharedGrid(FruitGrid):
+    """The environment with its generator replaced: seeds are ignored."""
+
+    def __init__(self, text: str, shared: SharedDraws) -> None:
+        super().__init__(text)
+        self._draws = GridDraws(shared)
+
+    def reset(self, *, seed=None, options=None):
+        del seed
+        self.np_random = self._draws
+        return super().reset(options=options)
+
+
+class EveryEpisode(Setup):
+    """A bin per episode, so that nothing hides in sums."""
+
+    def edges(self):
+        return np.arange(1, self.episodes + 1)
+
+
+def ordinary_run_from_shared_draws(setup: Setup, name: str, monkeypatch: pytest.MonkeyPatch, *, seed: int, run: int):
+    """`esbas.run` on the ordinary objects, nothing but the generators replaced: length, value and arm of each episode."""
+    shared = SharedDraws(seed, run)
+    env, portfolio, selector = SharedGrid(setup.grid.text, shared), setup.portfolio(name), setup.selector(name, seed=0)
+    monkeypatch.setattr("esbas.runner.seeding.generator", lambda *_: PolicyDraws(shared))
+    records = list(esbas.run(env, portfolio, selector, episodes=setup.episodes, objective=setup.objective()))
+    assert not any(record.faults for record in records)
+    return [(record.length, record.value, selector.arms.index(record.arm)) for record in records]
+
+
+def both_runs(setup: Setup, name: str, monkeypatch: pytest.MonkeyPatch):
+    transitions, objective, selections = compiled_run(setup, name, seed=1, run=2)
+    assert (selections.sum(axis=1) == 1).all()
+    compiled = list(zip(transitions.tolist(), objective.tolist(), selections.argmax(axis=1).tolist(), strict=True))
+    return compiled, ordinary_run_from_shared_draws(setup, name, monkeypatch, seed=1, run=2)
+
+
+@pytest.mark.parametrize("name", ["ssbas", "esbas", "0.01", "annealed"])
+def test_the_same_draws_give_the_same_run(name, monkeypatch):
+    setup = EveryEpisode(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.3, episodes=500)
+    compiled, ordinary = both_runs(setup, name, monkeypatch)
+    assert compiled == ordinary
+    lengths, values, arms = (set(column) for column in zip(*compiled, strict=True))
+    assert len(lengths) > 30  # many different episodes
+    assert 200 in values  # some of which failed
+    assert name in ("0.01", "annealed") or arms == {0, 1, 2, 3}
+
+
+def test_the_same_draws_give_the_same_run_on_the_map_of_the_experiment(monkeypatch):
+    setup = EveryEpisode(grid=FruitMap(), gamma=0.9, epsilon=0.2, episodes=400)
+    compiled, ordinary = both_runs(setup, "0.1", monkeypatch)
+    assert compiled == ordinary
+    assert len({value for _, value, _ in compiled}) > 20
+
+
+@pytest.mark.parametrize("name", ["ssbas", "esbas"])
+def test_over_many_runs_both_agree_within_intervals(name):
+    setup = Setup(grid=FruitMap(TINY_MAP), gamma=0.9, epsilon=0.5, episodes=60)
+    means = []
+    for one_run, runs in ((compiled_run, 2000), (ordinary_run, 60)):
+        counted = [one_run(setup, name, seed=11, run=run) for run in range(runs)]
+        objective = estimate([each.objective.sum() / setup.episodes for each in counted])
+        shares = [estimate([each.selections.sum(axis=0)[k] / setup.episodes for each in counted]) for k in range(4)]
+        means.append([objective, *shares])
+    for compiled, ordinary in zip(*means, strict=True):
+        assert abs(compiled.mean - ordinary.mean) <= compiled.ci95 + ordinary.ci95
+    assert means[1][0].ci95 < 0.1 * means[1][0].mean  # the intervals are narrow enough to tell
+
+
+def test_other_runs_and_other_seeds_are_others():
+    setup = Setup(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.3, episodes=200)
+    totals = {int(compiled_run(setup, "ssbas", seed=seed, run=run).transitions.sum()) for seed in (0, 1) for run in (0, 1)}
+    again = compiled_run(setup, "ssbas", seed=0, run=0).transitions.sum()
+    assert len(totals) == 4
+    assert again in totals
+
+
+def test_bins_partition_the_run():
+    setup = Setup(grid=FruitMap(), gamma=0.9, epsilon=0.3, episodes=2000)
+    binned = compiled_run(setup, "ssbas", seed=0, run=0)
+    single = compiled_run(EveryEpisode(grid=setup.grid, gamma=0.9, epsilon=0.3, episodes=2000), "ssbas", seed=0, run=0)
+    starts = np.append(0, setup.edges()[:-1])
+    for coarse, fine in zip(binned, single, strict=True):
+        assert (coarse == np.add.reduceat(fine, starts, axis=0)).all()
