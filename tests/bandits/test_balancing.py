@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from bandits.histories import UNIT, History, expect_same_statistics, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import UNIT, History, expect_same_statistics, operations, replay
 from esbas.bandits import D3RB, ED2RB
 from esbas.bandits.balancing import balancing_radius
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from bandits.histories import UNIT, Model, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import UNIT, Model, operations, replay
 from esbas.bandits import Corral
 from esbas.bandits.corral import log_barrier_multiplier
 

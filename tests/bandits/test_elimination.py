@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from bandits.histories import UNIT, History, expect_same_statistics, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import UNIT, History, expect_same_statistics, operations, replay
 from esbas.bandits import ExploreThenCommit, MedianElimination, SuccessiveElimination
 from esbas.bandits.elimination import elimination_radius, median_elimination_pulls
 

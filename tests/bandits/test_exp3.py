@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from bandits.histories import UNIT, Model, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import UNIT, Model, operations, replay
 from esbas.bandits import Exp3, Exp3R, Exp3S, Rexp3
 from esbas.errors import InvalidValueError
 

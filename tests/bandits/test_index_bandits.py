@@ -4,10 +4,10 @@ import math
 from functools import partial
 
 import pytest
-from bandits.histories import ANY_SIZE, UNIT, History, expect_same_statistics, of_discount, of_window, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import ANY_SIZE, UNIT, History, expect_same_statistics, of_discount, of_window, operations, replay
 from esbas.bandits import KLUCB, SWUCB, UCB1, UCBV, Discounted, DiscountedUCB, SWUCBSharp, UCBTuned, Window
 from esbas.bandits.kl_ucb import bernoulli_kl, kl_ucb_level, kl_upper_bound
 

@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from bandits.histories import ANY_SIZE, History, expect_same_statistics, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import ANY_SIZE, History, expect_same_statistics, operations, replay
 from esbas.bandits import RLessUCB
 from esbas.bandits.rising import RisingArm
 

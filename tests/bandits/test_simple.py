@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from bandits.histories import ANY_SIZE, History, Model, expect_same_statistics, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import ANY_SIZE, History, Model, expect_same_statistics, operations, replay
 from esbas.bandits import EpsilonGreedyBandit, RoundRobin, UniformBandit
 
 

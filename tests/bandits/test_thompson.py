@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from bandits.histories import UNIT, History, expect_same_statistics, of_discount, of_window, operations, replay
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bandits.histories import UNIT, History, expect_same_statistics, of_discount, of_window, operations, replay
 from esbas.bandits import BetaThompson, Discounted, DiscountedThompson, GaussianThompson, SlidingThompson, Window
 from esbas.errors import InvalidValueError
 
