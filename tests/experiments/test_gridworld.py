@@ -127,9 +127,9 @@ def test_a_map_is_a_file_or_rows_with_slashes(tmp_path):
         read_map(str(file))
 
 
-@pytest.mark.parametrize("name", ["ssbas", "esbas", "uniform", "ucb1", "slidingucb"])
+@pytest.mark.parametrize("name", ["ssbas", "esbas", "uniform", "ucb1", "exp3s"])
 def test_selectors_are_found_by_name(name):
-    selector = selector_named(name)(["a", "b"], 0)
+    selector = selector_named(name)(["a", "b"], seed=0)
     assert selector.arms == ("a", "b")
     selector.tell(selector.ask(), 1.0)
 

@@ -4,8 +4,6 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-
 from esbas.errors import require
 from esbas.experiments.gridworld.analysis import Analysis
 from esbas.experiments.gridworld.report import publish
@@ -29,7 +27,7 @@ class Gridworld:
     map: str | None = None
     """A file with a map, one row per line: F fruit, # wall, . free; or the rows themselves with slashes between them."""
     also: tuple[str, ...] = ()
-    """More meta-algorithms: esbas (fast), or any other selector or bandit of the library by name (1,000 times slower)."""
+    """More meta-algorithms by name: esbas (compiled), or any bandit of the library on the learning arms (1,000 times slower)."""
     seed: int = 0
     """Same seed, same numbers."""
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -58,4 +56,4 @@ def main(config: Gridworld) -> None:
     folder = Path("esbas-gridworld") if config.out is None else config.out
     results = Results(folder, command="esbas reproduce gridworld", config=options)
     counters = sweep(results, setup, also=also, runs=config.runs, seed=config.seed, jobs=config.jobs)
-    publish(results, Analysis(setup, counters), Console())
+    publish(results, Analysis(setup, counters))

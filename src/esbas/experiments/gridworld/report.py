@@ -3,18 +3,16 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from rich.console import Console
-from rich.table import Table
 
 from esbas.experiments.gridworld.analysis import Analysis, title
 from esbas.experiments.gridworld.setup import RATES
-from esbas.reporting import Results, Section, estimates
+from esbas.reporting import Results, Section, estimates, terminal
 from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_panels, share_lines
 
 _TIME = "meta-time τ [episodes]"
 
 
-def publish(results: Results, analysis: Analysis, console: Console) -> None:
+def publish(results: Results, analysis: Analysis) -> None:
     """Write everything, and print the tables."""
     runs = len(analysis.transitions("ssbas"))
     header, rows = analysis.table()
@@ -41,9 +39,9 @@ def publish(results: Results, analysis: Analysis, console: Console) -> None:
         Section("Time per episode", figure="time", caption="Mean objective with 95 % bands, and the optimum."),
     ]
     results.report("Fruit grid: SSBAS over learning rates", sections)
-    _print(console, "Meta-algorithms", header, rows)
-    _print(console, "The paper's claims", *claims)
-    console.print(f"Report: {results.folder / 'report.html'}", soft_wrap=True, highlight=False)
+    terminal.print_table(f"{runs:,} runs of {analysis.setup.episodes:,} episodes, 95 % intervals:", header, rows, bold=[0])
+    terminal.print_table("The paper's claims:", *claims)
+    terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
 def selection_figure(analysis: Analysis) -> Figure:
@@ -110,10 +108,3 @@ def _curves(analysis: Analysis) -> tuple[list[str], list[list[object]]]:
             chosen = dict(zip(analysis.arms[name], shares[b], strict=True))
             rows.append([name, edge, mean[b], ci95[b], *(chosen.get(arm) for arm in arms)])
     return ["meta-algorithm", "until episode", "objective", "ci95", *(f"share of {arm}" for arm in arms)], rows
-
-
-def _print(console: Console, heading: str, header: list[str], rows: list[list[object]]) -> None:
-    table = Table(*header, title=heading, title_justify="left")
-    for row in rows:
-        table.add_row(*map(str, row))
-    console.print(table)

@@ -1,6 +1,6 @@
 """The parts of the experiment: learners, meta-algorithms, bins. docs/gridworld.md tells what the paper leaves open."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import esbas
-from esbas import bandits, selectors
+from esbas import selectors
+from esbas.bandits import BANDITS
 from esbas.envs import FruitGrid, FruitMap
 from esbas.errors import InvalidValueError, require, unknown
 from esbas.kernels.fruit_grid import FAILURE, MAX_STEPS, Learning
@@ -66,7 +67,7 @@ class Setup:
     def selector(self, name: str, *, seed: int) -> esbas.Selector:
         """The meta-algorithm as an ordinary object."""
         arms = [learner.name for learner in self.portfolio(name)]
-        return esbas.Fixed(arms) if len(arms) == 1 else selector_named(name)(arms, seed)
+        return esbas.Fixed(arms) if len(arms) == 1 else selector_named(name)(arms, seed=seed)
 
     def environment(self) -> FruitGrid:
         """The task as an ordinary object."""
@@ -83,31 +84,14 @@ class Setup:
         return np.append(inner, self.episodes)
 
 
-def selector_named(name: str) -> Callable[[Iterable[str], int], esbas.Selector]:
-    """Any selector of the library by name, or any bandit on learning arms: a function of arms and seed."""
-    found: dict[str, Callable[[Iterable[str], int], esbas.Selector]] = {}
-    for kind in vars(bandits).values():
-        if isinstance(kind, type) and issubclass(kind, bandits.Bandit) and not getattr(kind, "__abstractmethods__", None):
-            found[kind.__name__.lower()] = partial(_bandit_selector, kind)
-    for kind in (selectors.Uniform,):
-        found[kind.__name__.lower()] = partial(_selector, kind)
-    for kind in (selectors.SSBAS, selectors.ESBAS):
-        found[kind.__name__.lower()] = partial(_raw_selector, kind)
-    if name not in found:
-        raise unknown("selector", name, found)
-    return found[name]
-
-
-def _bandit_selector(kind: type[bandits.Bandit], arms: Iterable[str], seed: int) -> esbas.Selector:
-    return selectors.BanditSelector(arms, bandit=kind, seed=seed)
-
-
-def _selector(kind: Callable[..., esbas.Selector], arms: Iterable[str], seed: int) -> esbas.Selector:
-    return kind(arms, seed=seed)
-
-
-def _raw_selector(kind: Callable[..., esbas.Selector], arms: Iterable[str], seed: int) -> esbas.Selector:
-    return kind(arms, xi=XI, scale=None, seed=seed)
+def selector_named(name: str) -> Callable[..., esbas.Selector]:
+    """SSBAS and ESBAS as in the paper, or any bandit of the library on the learning arms; called as `(arms, seed=...)`."""
+    paper = {"ssbas": selectors.SSBAS, "esbas": selectors.ESBAS}
+    if name in paper:
+        return partial(paper[name], xi=XI, scale=None)
+    if name not in BANDITS:
+        raise unknown("selector", name, [*paper, *BANDITS])
+    return partial(selectors.BanditSelector, bandit=BANDITS[name])
 
 
 def read_map(given: str | None) -> FruitMap:
