@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 os.environ.setdefault("NUMBA_SLP_VECTORIZE", "1")  # off by default and read once, when numba is imported
 
 import numba
@@ -39,6 +41,8 @@ def _fingerprint(function: Callable[..., Any], seen: set[Callable[..., Any]]) ->
         callee = getattr(value, "py_func", None)
         if callee is not None and callee not in seen:
             digest.update(_fingerprint(callee, seen).encode())
-        elif isinstance(value, int | float | str | tuple):
+        elif isinstance(value, np.ndarray):
+            digest.update(value.tobytes())
+        elif isinstance(value, int | float | str | tuple | np.generic):
             digest.update(repr(value).encode())
     return digest.hexdigest()
