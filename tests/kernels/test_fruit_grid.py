@@ -107,6 +107,13 @@ def test_the_same_draws_give_the_same_run(name, monkeypatch):
     assert name in ("0.01", "annealed") or arms == {0, 1, 2, 3}
 
 
+def test_the_same_draws_give_the_same_run_of_one_learner_that_learns_by_epochs(monkeypatch):
+    setup = EveryEpisode(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.5, episodes=300, horizon=250, epochal=True)
+    compiled, ordinary = both_runs(setup, "0.1", monkeypatch)
+    assert compiled == ordinary
+    assert len({value for _, value, _ in compiled}) > 20
+
+
 def test_the_same_draws_give_the_same_run_on_the_map_of_the_experiment(monkeypatch):
     setup = EveryEpisode(grid=FruitMap(), gamma=0.9, epsilon=0.2, episodes=400)
     compiled, ordinary = both_runs(setup, "0.1", monkeypatch)

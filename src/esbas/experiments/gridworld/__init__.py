@@ -7,7 +7,7 @@ from pathlib import Path
 from esbas.errors import require
 from esbas.experiments.gridworld.analysis import Analysis
 from esbas.experiments.gridworld.report import publish
-from esbas.experiments.gridworld.setup import Setup, read_map, selector_named
+from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map, selector_named
 from esbas.experiments.gridworld.sweep import sweep
 from esbas.reporting import Results
 
@@ -41,7 +41,7 @@ def main(config: Gridworld) -> None:
     require(config.runs >= 1, "runs >= 1", runs=config.runs)
     require(config.seed >= 0, "seed >= 0", seed=config.seed)
     setup = Setup(grid=read_map(config.map), gamma=config.gamma, epsilon=config.epsilon, episodes=config.episodes)
-    also = tuple(dict.fromkeys(name.lower() for name in config.also if name.lower() != "ssbas"))
+    also = tuple(dict.fromkeys(name.lower() for name in config.also if name.lower() not in COMPILED))
     for name in also:
         selector_named(name)
     options: dict[str, object] = {
@@ -55,5 +55,5 @@ def main(config: Gridworld) -> None:
     }
     folder = Path("esbas-gridworld") if config.out is None else config.out
     results = Results(folder, command="esbas reproduce gridworld", config=options)
-    counters = sweep(results, setup, also=also, runs=config.runs, seed=config.seed, jobs=config.jobs)
+    counters = sweep(results, setup, [*COMPILED, *also], runs=config.runs, seed=config.seed, jobs=config.jobs)
     publish(results, Analysis(setup, counters))

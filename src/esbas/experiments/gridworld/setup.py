@@ -34,6 +34,8 @@ class Setup:
     gamma: float
     epsilon: float
     episodes: int
+    horizon: float = HORIZON
+    epochal: bool = False  # learners learn when an epoch starts, as under ESBAS
 
     def __post_init__(self) -> None:
         require(self.episodes >= 1, "episodes >= 1", episodes=self.episodes)
@@ -44,7 +46,7 @@ class Setup:
         """What learns under this meta-algorithm: all four rates under a selector, otherwise one."""
         alone = {str(rate): (rate,) for rate in RATES} | {"annealed": (1.0,)}
         decay = DECAY if name == "annealed" else 0.0
-        return Learning(alone.get(name, RATES), decay, gamma=self.gamma, epsilon=self.epsilon, horizon=HORIZON)
+        return Learning(alone.get(name, RATES), decay, gamma=self.gamma, epsilon=self.epsilon, horizon=self.horizon)
 
     def portfolio(self, name: str = "ssbas") -> list[TabularQ]:
         """The same learners as ordinary objects, their tables in float32 as in compiled runs."""
@@ -67,7 +69,9 @@ class Setup:
     def selector(self, name: str, *, seed: int) -> esbas.Selector:
         """The meta-algorithm as an ordinary object."""
         arms = [learner.name for learner in self.portfolio(name)]
-        return esbas.Fixed(arms) if len(arms) == 1 else selector_named(name)(arms, seed=seed)
+        if len(arms) == 1:
+            return esbas.Fixed(arms, epochs=selectors.Epochs() if self.epochal else None)
+        return selector_named(name)(arms, seed=seed)
 
     def environment(self) -> FruitGrid:
         """The task as an ordinary object."""

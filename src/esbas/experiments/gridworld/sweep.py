@@ -1,6 +1,6 @@
 """Many runs of every meta-algorithm, in blocks that are stored as they finish."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,8 @@ Arrays = dict[str, NDArray[Any]]
 def compiled_run(setup: Setup, name: str, *, seed: int, run: int) -> Counters:
     """One run as a whole; run number `run` begins with the same random numbers under every meta-algorithm."""
     task, learning = fruit_grid.task(setup.grid), setup.learning(name)
-    counted = fruit_grid.whole_run(stream(seed, "gridworld", run), task, learning, XI, name == "esbas", setup.edges())
+    epochal = setup.epochal or name == "esbas"
+    counted = fruit_grid.whole_run(stream(seed, "gridworld", run), task, learning, XI, epochal, setup.edges())
     return Counters(*counted)
 
 
@@ -51,26 +52,60 @@ def block(one_run: Callable[..., Counters], setup: Setup, name: str, seed: int, 
     return {key: np.stack([getattr(counters, key) for counters in counted]) for key in Counters._fields}
 
 
-def sweep(results: Results, setup: Setup, *, also: Sequence[str], runs: int, seed: int, jobs: int) -> dict[str, Counters]:
-    """All runs of all meta-algorithms; per meta-algorithm its counters, the runs along the first axis."""
-    compiled = [*COMPILED, *(name for name in also if name == "esbas")]
-    kinds = ((compiled, compiled_run, False), ([name for name in also if name not in compiled], ordinary_run, True))
-    counters = {}
-    for names, one_run, processes in kinds:
+def sweep(
+    results: Results,
+    setup: Setup,
+    names: Sequence[str],
+    *,
+    runs: int,
+    seed: int,
+    jobs: int,
+    block_size: int = BLOCK,
+    prefix: str = "",
+    description: str = "fruit grid",
+    note: Callable[[dict[str, Counters]], str] | None = None,
+) -> dict[str, Counters]:
+    """All runs of the named meta-algorithms; per meta-algorithm its counters, the runs along the first axis.
+
+    Parts are stored under names that begin with `prefix`; `note` tells what to show beside the progress, from what is finished.
+    """
+    counters: dict[str, Counters] = {}
+    for one_run, processes in ((compiled_run, False), (ordinary_run, True)):
+        own_names = [name for name in names if (name not in (*COMPILED, "esbas")) == processes]
         blocks = {
-            f"{name}-{first:05d}": (name, partial(block, one_run, setup, name, seed, range(first, min(first + BLOCK, runs))))
-            for first in range(0, runs, BLOCK)
-            for name in names
+            f"{prefix}{name}-{first:05d}": (name, range(first, min(first + block_size, runs)))
+            for first in range(0, runs, block_size)
+            for name in own_names
         }
+        joined = partial(_join, {part: name for part, (name, _) in blocks.items()})
         finished = run_parts(
-            {part: work for part, (_, work) in blocks.items()},
+            {part: partial(block, one_run, setup, name, seed, numbers) for part, (name, numbers) in blocks.items()},
             load=results.part,
             store=results.store_part,
             jobs=jobs,
-            description="fruit grid" if not processes else "fruit grid, ordinary objects",
+            description=f"{description}, ordinary objects" if processes else description,
             processes=processes,
+            note=None if note is None else partial(_note, note, joined),
         )
-        for name in names:
-            own = [finished[part] for part, (whose, _) in blocks.items() if whose == name]
-            counters[name] = Counters(**{key: np.concatenate([arrays[key] for arrays in own]) for key in Counters._fields})
-    return counters
+        counters |= joined(finished)
+    return {name: counters[name] for name in names}
+
+
+def _note(
+    note: Callable[[dict[str, Counters]], str],
+    joined: Callable[[Mapping[str, Arrays]], dict[str, Counters]],
+    done: Mapping[str, Arrays],
+) -> str:
+    return note(joined(done))
+
+
+def _join(names: Mapping[str, str], finished: Mapping[str, Arrays]) -> dict[str, Counters]:
+    """The finished parts of each meta-algorithm as one, in the order of their runs; `names` tells whose a part is."""
+    own: dict[str, list[Arrays]] = {}
+    for part, name in names.items():
+        if part in finished:
+            own.setdefault(name, []).append(finished[part])
+    return {
+        name: Counters(**{key: np.concatenate([a[key] for a in arrays]) for key in Counters._fields})
+        for name, arrays in own.items()
+    }
