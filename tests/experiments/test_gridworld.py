@@ -171,7 +171,7 @@ def test_claims_are_judged_from_the_counters():
     levels = {"0.001": 22.5, "0.01": 22.0, "0.1": 21.0, "0.5": 21.5, "annealed": 20.9}
     analysis = Analysis(setup, {"ssbas": counters(20.5, shift)} | {name: counters(level) for name, level in levels.items()})
     verdicts = {claim.paper: claim.verdict for claim in analysis.claims()}
-    assert verdicts.pop("the annealed rate needs a bit more than 21 after 10^6") == "less"
+    assert verdicts.pop("the annealed rate still needs more than 21 after 10^6") == "less"
     assert set(verdicts.values()) == {"holds"}
     stuck = Analysis(setup, {"ssbas": counters(20.5, 2 + 0 * shift)} | {name: counters(level) for name, level in levels.items()})
     assert [claim.verdict for claim in stuck.claims()[:3]] == ["no", "no", "no"]

@@ -22,7 +22,7 @@ def publish(results: Results, analysis: Analysis) -> None:
     results.table("curves", *_curves(analysis))
     results.figure("selection", selection_figure(analysis))
     results.figure("time", time_figure(analysis))
-    results.summary(analysis.summary())
+    results.summary(analysis.summary() | {"claims": [vars(claim) for claim in analysis.claims()]})
     optimum = analysis.setup.grid.optimum()
     last = f"The last bin are the episodes from {analysis.edges[-2] + 1:,} on." if len(analysis.edges) > 1 else ""
     about = f"""{runs:,} runs of {analysis.setup.episodes:,} episodes for each meta-algorithm, with 95 % intervals. SSBAS chooses
