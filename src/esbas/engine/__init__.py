@@ -1,5 +1,5 @@
 """How many runs go at once."""
 
-from esbas.engine.local import run_parts
+from esbas.engine.local import Finished, run_parts
 
-__all__ = ["run_parts"]
+__all__ = ["Finished", "run_parts"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5d3a9b", "#6b6b6b")
 """Okabe and Ito's palette, without its yellow, which is too light for lines; safe for the colour-blind."""
@@ -105,8 +105,26 @@ def logarithmic(axes: Axes, *, x: bool = True, y: bool = False) -> None:
     axes.grid(True, which="minor", color="#f1f3f6", linewidth=0.6)
 
 
-def log_bins(total: int, *, per_decade: int = 10) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def log_bins(total: int, *, per_decade: int = 10) -> NDArray[np.int64]:
     """Edges 0 = e_0 < e_1 < ... = total of bins of meta-time that are equally wide on a logarithmic axis, as far as whole."""
     steps = max(1, round(per_decade * np.log10(max(total, 1))))
     edges = np.unique(np.round(np.logspace(0, np.log10(max(total, 1)), steps + 1)).astype(np.int64))
     return np.concatenate([np.zeros(1, np.int64), edges])
+
+
+def bin_means(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64]:
+    """The mean over meta-time within each bin of `log_bins`, (R, T) -> (R, B)."""
+    starts = np.asarray(edges)[:-1]
+    sums = np.add.reduceat(np.asarray(values, np.float64), starts, axis=1)
+    return np.asarray(sums / np.diff(np.asarray(edges)))
+
+
+def name_areas(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[str]) -> None:
+    """Write the names of stacked shares into their areas, each where it is widest; one too thin to hold its name gets none."""
+    share, places = np.asarray(shares, np.float64), np.asarray(x)  # (K, X), (X,)
+    inner = slice(len(places) // 10, len(places) - len(places) // 10)
+    for k, name in enumerate(labels):
+        at = inner.start + int(share[k, inner].argmax())
+        if share[k, at] >= 0.15:
+            middle = 100 * (share[k + 1 :, at].sum() + share[k, at] / 2)
+            axes.text(places[at], middle, name, ha="center", va="center", fontsize=11, fontweight="bold", color="white")

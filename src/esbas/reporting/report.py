@@ -85,7 +85,7 @@ def _section(section: Section, svg: Callable[[str], bytes]) -> str:
 def _table(table: Table, caption: str) -> str:
     header, rows = table
     texts = [[cell(value) for value in row] for row in rows]
-    numeric = [all(re.match(r"[-+−]?\d|–$|$", row[column]) for row in texts) for column in range(len(header))]
+    numeric = [all(is_numeric(row[column]) for row in texts) for column in range(len(header))]
 
     def line(tag: str, cells: Sequence[str]) -> str:
         aligned = zip(cells, numeric, strict=True)
@@ -105,6 +105,11 @@ def cell(value: object) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)  # NumPy's float64 is a float
+
+
+def is_numeric(text: str) -> bool:
+    """Whether a cell holds a number, or nothing, and so stands at the right of its column."""
+    return re.match(r"[-+−]?[\d.]|–?$", text) is not None
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -62,8 +62,8 @@ class Results:
     def part(self, name: str) -> dict[str, Array] | None:
         """The arrays of a part that was finished earlier; None if it was not, or if its file is damaged: run it again."""
         try:
-            with np.load(self._part_path(name), allow_pickle=False) as file:
-                return {key: file[key] for key in file.files}
+            with self._part_path(name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                return dict(arrays)
         except (OSError, EOFError, ValueError, zipfile.BadZipFile):
             return None
 

@@ -1,0 +1,61 @@
+import subprocess
+import sys
+
+import numpy as np
+
+from esbas.reporting import figures
+
+
+def test_bins_cover_all_episodes_once():
+    for total in (1, 2, 9, 10, 1500, 10**6):
+        edges = figures.log_bins(total)
+        assert edges[0] == 0
+        assert edges[-1] == total
+        assert (np.diff(edges) > 0).all()
+
+
+def test_means_within_bins():
+    values = np.arange(12.0).reshape(2, 6)
+    np.testing.assert_array_equal(figures.bin_means(values, [0, 1, 3, 6]), [[0, 1.5, 4], [6, 7.5, 10]])
+
+
+def test_a_curve_has_its_band():
+    _, axes = figures.new_figure()
+    figures.curve_with_band(axes, [1, 2, 3], [1, 2, 3], [0.5, 0.5, 0.5], "a")
+    figures.curve_with_band(axes, [1, 2, 3], [1, 2, 3], [np.nan] * 3, "one run")
+    assert [line.get_label() for line in axes.get_lines()] == ["a", "one run"]
+    (band,) = axes.collections
+    corners = band.get_paths()[0].vertices
+    assert corners[:, 1].min() == 0.5
+    assert corners[:, 1].max() == 3.5
+
+
+def test_stacked_shares_fill_the_panel():
+    _, axes = figures.new_figure()
+    shares = np.array([[0.25, 0.5], [0.75, 0.5]])
+    figures.stacked_shares(axes, [1, 2], shares, ["a", "b"])
+    figures.name_areas(axes, [1, 2], shares, ["a", "b"])
+    tops = [area.get_paths()[0].vertices[:, 1].max() for area in axes.collections]
+    assert [area.get_label() for area in axes.collections] == ["b", "a"]
+    assert tops == [75, 100]
+    assert [text.get_text() for text in axes.texts] == ["a", "b"]
+
+
+def test_lines_of_shares():
+    _, axes = figures.new_figure()
+    figures.share_lines(axes, [1, 2], [[0.25, 0.5], [0.75, 0.5]], ["a", "b"])
+    np.testing.assert_array_equal(axes.get_lines()[1].get_ydata(), [75, 50])
+
+
+def test_drawing_leaves_no_global_state():
+    program = """
+import sys, matplotlib
+def settings():
+    return {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}  # asking for it loads pyplot
+before = settings()
+from esbas.reporting import figures
+figure, axes = figures.new_figure()
+assert settings() == before
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

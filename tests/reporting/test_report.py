@@ -1,0 +1,82 @@
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from esbas.errors import InvalidValueError
+from esbas.reporting import Results, Section, estimate, figures
+
+VOID = {"meta", "img", "link", "br"}
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order, and collects attributes and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.sources: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.sources += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture
+def results(tmp_path):
+    results = Results(tmp_path, command="esbas demo", config={"runs": 3})
+    figure, axes = figures.new_figure()
+    axes.plot([1, 2])
+    results.figure("curve", figure)
+    return results
+
+
+def test_a_report_is_one_page_that_needs_nothing_else(results, tmp_path):
+    table = (["who", "value"], [["a & <b>", estimate([1, 2, 3])], ["c", None]])
+    results.report("Title <1>", [Section("One", "First `code`.\n\nSecond.", table, "curve", "What it shows"), Section("Two")])
+    page = Page((tmp_path / "report.html").read_text())
+    assert "Title <1>" in page.text
+    assert "a & <b>" in page.text
+    assert "2.0 ± 2.5" in page.text
+    assert "What it shows" in page.text
+    outside = [source for source in page.sources if not source.startswith("data:")]
+    assert outside  # links to the files beside it
+    assert all((tmp_path / source).exists() for source in outside)
+
+
+def test_a_report_tells_how_to_make_it_again(results, tmp_path):
+    results.report("T", [])
+    page = Page((tmp_path / "report.html").read_text())
+    assert "esbas demo --runs 3" in page.text
+    assert f"numpy {np.__version__}" in page.text
+
+
+def test_a_report_is_readable_on_a_phone_and_in_the_dark(results, tmp_path):
+    results.report("T", [Section("S", figure="curve")])
+    text = (tmp_path / "report.html").read_text()
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme: dark" in text
+    assert not re.search(r"https?://(?!www\.w3\.org)", re.sub(r"base64,[\w+/=]+", "", text))
+
+
+def test_numbers_stand_at_the_right(results, tmp_path):
+    results.report("T", [Section("S", table=(["name", "value"], [["a", 1.5], ["b", "–"]]))])
+    text = (tmp_path / "report.html").read_text()
+    assert "<th>name</th><th class=number>value</th>" in text
+    assert "<td>a</td><td class=number>1.5</td>" in text
+
+
+def test_a_figure_must_have_been_given(results):
+    with pytest.raises(InvalidValueError, match="figure='none'"):
+        results.report("T", [Section("S", figure="none")])
