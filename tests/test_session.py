@@ -8,7 +8,7 @@ import pytest
 
 from doubles import BatchRecorder, Faulty, StepRecorder
 from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, Uniform, archive, resume, run, total_return
-from esbas.errors import InvalidValueError, SaveFileError, SpaceError, UnknownNameError
+from esbas.errors import InvalidValueError, NotEpisodicError, SaveFileError, SpaceError, UnknownNameError
 from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor
 
@@ -198,6 +198,18 @@ def test_an_environment_that_fails_ends_the_episode_and_loses_nothing(selector):
     assert [record.number for record in records] == [1, 2, 3, 4, 5, 6]
 
 
+def test_episodes_that_do_not_end_are_told_and_nothing_is_lost():
+    episodes = run(
+        Corridor(4, slip=0.0), [Faulty("left"), Faulty("right", action=1)], Uniform(["left", "right"]), episodes=6, max_steps=9
+    )
+    with pytest.raises(NotEpisodicError, match=r"an episode must end within max_steps=9 steps, but went on: raise max_steps"):
+        list(episodes)
+    played = episodes.number
+    assert (len(episodes.data), episodes.selector.open_choices) == (played, ())
+    episodes.loop.max_steps = 50
+    assert [record.number for record in episodes] == list(range(played + 1, 7))
+
+
 def test_an_objective_that_is_not_finite_is_told_and_loses_nothing():
     episodes = run(env(), learners()[:3], SSBAS(NAMES[:3]), episodes=6, objective=lambda episode: np.nan)
     with pytest.raises(InvalidValueError, match="is finite"):
@@ -205,20 +217,28 @@ def test_an_objective_that_is_not_finite_is_told_and_loses_nothing():
     assert (episodes.number, len(episodes.data), episodes.selector.open_choices) == (0, 0, ())
 
 
-def test_learning_that_is_interrupted_is_made_up_for():
-    class Interrupted(BatchRecorder):
-        def learn(self, data):
-            super().learn(data)
-            if len(self.sizes) == 2:
-                raise KeyboardInterrupt
+class Interrupted(Faulty):
+    """Somebody presses Ctrl-C while it learns for the second time."""
 
-    learner = Interrupted("a")
-    episodes = run(env(), [learner], ESBAS("a", epochs=[2, 2, 10]), episodes=8)
+    def learn(self, data):
+        super().learn(data)
+        if self.calls["learn"] == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_learning_that_is_interrupted_is_made_up_for(saved, tmp_path):
+    learner, selector = Interrupted("a"), partial(ESBAS, "a", epochs=[2, 2, 10])
+    episodes = run(env(), [learner], selector(), episodes=8)
     assert len([next(episodes) for _ in range(4)]) == 4
     with pytest.raises(KeyboardInterrupt):
         next(episodes)
+    if saved:
+        episodes.save(tmp_path / "run")
+        learner = Interrupted("a")
+        episodes = resume(tmp_path / "run", env(), [learner], selector())
     assert len(list(episodes)) == 4
-    assert learner.sizes == [2, 4, 4]
+    assert learner.calls["learn"] == 3
 
 
 def test_learners_come_and_go_while_running():
