@@ -13,7 +13,7 @@ def main(names: list[str]) -> None:
     known = sorted(module.name for module in found if not module.name.startswith("_"))
     for name in names or known:
         if name not in known:
-            raise unknown("benchmark", name, known)
+            raise SystemExit(str(unknown("benchmark", name, known)))
         print(f"\n== {name}", flush=True)
         importlib.import_module(f"benchmarks.{name}").main()
 
