@@ -1,0 +1,209 @@
+"""What the runs say about the bounds: how fast regrets grow, and the theorems' inequalities."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from esbas import regret, seeding
+from esbas.experiments.bounds.setup import REGIMES, Floats, Regime, Whole, checkpoints
+from esbas.experiments.bounds.sweep import Entrant
+from esbas.regret import Growth
+from esbas.reporting import Estimate, estimate
+
+FIT_EPOCHS = 6  # growth is fitted over the last doublings of the horizon
+TOLERANCE = 0.02  # a measured exponent this near to the bound's is "at" it: 9 % more over six doublings
+RESAMPLES = 2000
+
+Verdict = Literal["below", "at", "above"]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A measured exponent and the 95 % bootstrap interval over runs."""
+
+    exponent: float
+    low: float
+    high: float
+
+    def verdict(self, bound: Growth) -> Verdict:
+        """Whether the regret grows more slowly than the bound, as fast, or faster."""
+        if self.high <= bound.exponent:
+            return "below"
+        return "at" if self.low <= bound.exponent + TOLERANCE else "above"
+
+    def __str__(self) -> str:
+        """With its interval."""
+        return f"{self.exponent:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The regrets of one meta-algorithm in one regime, (R, C) at `times`, (C,).
+
+    `oracle` is the regret against an oracle that always plays the arm that is best at the time, with learners that learn after
+    every trajectory: the short-sighted regret, and for ESBAS also what it costs to learn at the starts of epochs alone.
+    """
+
+    regime: Regime
+    times: Whole
+    short_sighted: Floats
+    absolute: Floats
+    oracle: Floats
+
+    @property
+    def horizon(self) -> int:
+        """T."""
+        return int(self.times[-1])
+
+
+def measured(regime: Regime, short_sighted: Floats, *, horizon: int, frozen: bool) -> Measured:
+    """The absolute regret is the short-sighted one plus the shortfall of the best arm at the time, which no chance is in."""
+    times, online = checkpoints(horizon), regime.online(horizon)
+    expectations = regime.frozen(horizon) if frozen else online
+    shortfall, least = (np.cumsum(regime.optimum - table.max(axis=1))[times - 1] for table in (expectations, online))  # (C,)
+    return Measured(regime, times, short_sighted, short_sighted + shortfall, short_sighted + shortfall - least)
+
+
+def fit(times: Whole, regrets: Floats, bound: Growth, *, seed: int) -> Fit:
+    """How fast a regret, (R, C), grows in the last doublings: its exponent where the logarithmic factor is the bound's.
+
+    An epoch's regret is what is added from T = 2^β - 1 to 2^(β+1) - 1; so a constant from early on does not count. It is divided
+    by what the bound adds meanwhile; the slope of the logarithm of that ratio against log T is by how much the exponent differs
+    from the bound's. So a regret that grows as the bound does, logarithms included, has the bound's exponent.
+    """
+    horizon = int(times[-1])
+    last = horizon.bit_length() - 1
+    edges = np.arange(last - FIT_EPOCHS, last + 1)
+    at = np.searchsorted(times, (1 << edges) - 1)
+    gains = np.diff(regrets[:, at], axis=1)  # (R, E)
+    expected = np.diff(bound(2.0**edges))  # (E,)
+    lever = (edges[:-1] - edges[:-1].mean()) * np.log(2.0)
+    lever /= (lever**2).sum()
+
+    def exponent(means: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(bound.exponent + np.log(means / expected) @ lever, np.float64)
+
+    rng, runs = seeding.generator(seed, "bootstrap"), len(gains)
+    weights = rng.multinomial(runs, np.full(runs, 1 / runs), size=RESAMPLES) / runs  # (B, R)
+    low, high = np.quantile(exponent(weights @ gains), (0.025, 0.975))
+    return Fit(float(exponent(gains.mean(axis=0))), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of Table 1 with what was measured; `printed` is None where the table has no bound (the grey cell)."""
+
+    regime: Regime
+    quantity: Literal["short-sighted", "absolute"]
+    printed: Growth | None
+    proven: Growth
+    fit: Fit
+
+    @property
+    def verdict(self) -> Verdict | Literal["no bound"]:
+        """Against the printed bound."""
+        return "no bound" if self.printed is None else self.fit.verdict(self.printed)
+
+    @property
+    def verdict_proven(self) -> Verdict:
+        """Against what follows from Theorem 3."""
+        return self.fit.verdict(self.proven)
+
+
+def cells(runs: Measured, *, seed: int) -> list[Cell]:
+    """Both regrets of a regime."""
+    regime = runs.regime
+    ss, proven = regret.short_sighted_growth(regime.gap), regret.absolute_growth(regime.gap, regime.own)
+    printed = regret.table_1_absolute(regime.gap, regime.own)
+    return [
+        Cell(regime, "short-sighted", ss, ss, fit(runs.times, runs.short_sighted, ss, seed=seed)),
+        Cell(regime, "absolute", printed, proven, fit(runs.times, runs.absolute, proven, seed=seed)),
+    ]
+
+
+@dataclass(frozen=True)
+class Theorems:
+    """The theorems' inequalities along the mean run of ESBAS.
+
+    Attributes:
+        ratio_1: the largest ρ_abs(T) / max_α ρ_abs of σ^α, which Theorem 1 says is bounded.
+        ratio_2: ρ_ss / Σ β/Δ_β† at the ends of the epochs from the second on, (B,), which Theorem 2 says is bounded.
+        times_3: meta-times T >= 9K².
+        kappa_3: the κ that Theorem 3 needs at those.
+        share_3: ρ_abs over Theorem 3's right side with κ = 0, at those.
+    """
+
+    ratio_1: float
+    ratio_2: Floats
+    times_3: Whole
+    kappa_3: Floats
+    share_3: Floats
+
+
+def theorems(runs: Measured) -> Theorems:
+    """From the means over runs."""
+    regime, times = runs.regime, runs.times
+    short_sighted, absolute = runs.short_sighted.mean(axis=0), runs.absolute.mean(axis=0)
+    online = regime.online(runs.horizon)
+    canonical = regret.canonical_absolute(online, optimum=regime.optimum)  # (K, T)
+    ratio_1 = absolute / canonical[:, times - 1].max(axis=0)
+    n_arms = len(canonical)
+    gaps = regret.smallest_gap(regime.frozen(runs.horizon)[(1 << np.arange(runs.horizon.bit_length() - 1)) - 1])
+    ends = np.searchsorted(times, (2 << np.arange(len(gaps))) - 1)
+    later = times >= 9 * n_arms**2
+    best = canonical[canonical[:, -1].argmin()]
+    given = {"n_arms": n_arms, "canonical": best, "short_sighted": short_sighted[later]}
+    return Theorems(
+        ratio_1=float(ratio_1.max()),
+        ratio_2=short_sighted[ends][1:] / regret.theorem_2(gaps)[1:],
+        times_3=times[later],
+        kappa_3=regret.kappa_of_theorem_3(times[later], absolute=absolute[later], **given),
+        share_3=absolute[later] / regret.theorem_3(times[later], **given),
+    )
+
+
+class Study:
+    """All that was measured, by regime and by the entrant's name."""
+
+    def __init__(
+        self, regrets: Mapping[tuple[str, str], Floats], everyone: Sequence[Entrant], *, horizon: int, seed: int
+    ) -> None:
+        self.horizon, self.seed, self.entrants = horizon, seed, {entrant.name: entrant for entrant in everyone}
+        self.runs = {
+            (regime, name): measured(REGIMES[regime], table, horizon=horizon, frozen=self.entrants[name].frozen)
+            for (regime, name), table in regrets.items()
+        }
+        self.esbas = [entrant.name for entrant in everyone if entrant.frozen]
+        self.fitted = [regime for regime in REGIMES.values() if regime.fitted]
+        self.compared = [regime for regime in REGIMES.values() if regime.compared]
+        self.cells = {
+            name: [cell for regime in self.fitted for cell in cells(self.runs[regime.name, name], seed=seed)]
+            for name in self.esbas
+        }
+        self.theorems = {
+            (regime.name, name): theorems(self.runs[regime.name, name]) for regime in self.fitted for name in self.esbas
+        }
+
+    def final(self, regime: Regime, name: str, quantity: str) -> Estimate:
+        """A regret at the horizon."""
+        return estimate(getattr(self.runs[regime.name, name], quantity)[:, -1])
+
+    def relative(self, regime: Regime, name: str) -> Estimate:
+        """The absolute regret at the horizon minus that of the best learner alone."""
+        canonical = regret.canonical_absolute(regime.online(self.horizon), optimum=regime.optimum)[:, -1].min()
+        return estimate(self.runs[regime.name, name].absolute[:, -1] - canonical)
+
+    def exponent(self, regime: Regime, name: str) -> Fit:
+        """How fast the absolute regret grows, logarithms not set apart."""
+        runs = self.runs[regime.name, name]
+        return fit(runs.times, runs.absolute, Growth(1.0), seed=self.seed)
+
+    def leaders(self, regime: Regime) -> list[str]:
+        """The entrant with the smallest regret and those that cannot be told from it, for their intervals overlap; best first."""
+        found = {name: self.final(regime, name, "oracle") for name in self.entrants}
+        best = min(found.values(), key=lambda value: value.mean)
+        near = [name for name, value in found.items() if value.mean - value.ci95 <= best.mean + best.ci95]
+        return sorted(near, key=lambda name: found[name].mean)

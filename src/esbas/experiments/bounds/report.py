@@ -1,0 +1,248 @@
+"""The results folder: tables, figures, report; and what is printed."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from esbas.experiments.bounds.analysis import FIT_EPOCHS, TOLERANCE, Cell, Study
+from esbas.experiments.bounds.figures import (
+    best_figure,
+    brief,
+    exponents_figure,
+    gap_text,
+    growth_figure,
+    own_text,
+    rivals_figure,
+    theorem_3_figure,
+)
+from esbas.reporting import Results, Section
+
+Rows = list[list[object]]
+CELL_HEADER = ["gap", "own regret of the best", "regret", "Table 1", "meta-algorithm", "exponent", "low", "high", "verdict"]
+THEOREM_HEADER = [
+    "gap",
+    "own regret of the best",
+    "meta-algorithm",
+    "Theorem 1: max ρ_abs / worst",
+    "Theorem 2: ρ_ss / Σ β/Δ† at T",
+    "Theorem 2: its maximum",
+    "Theorem 3: κ needed",
+    "at T",
+]
+
+
+def publish(results: Results, study: Study, console: Console) -> None:
+    """Write everything, and print the tables."""
+    regimes = ["meta-algorithm", *(gap_text(regime) for regime in study.compared)]
+    results.table("table_1", CELL_HEADER, cell_rows(study))
+    results.table("theorems", THEOREM_HEADER, theorem_rows(study))
+    for quantity in ("absolute", "oracle"):
+        results.table(f"rivals_{quantity}", regimes, rival_rows(study, quantity))
+    results.table("rivals_growth", regimes, rival_growth_rows(study))
+    results.table("curves", ["regime", "meta-algorithm", "T", "ρ_ss", "ρ_abs"], curve_rows(study))
+    logarithmic = [regime for regime in study.fitted if regime.own == 1]
+    slower = [regime for regime in study.fitted if regime.own != 1]
+    results.figure("exponents", exponents_figure(study))
+    results.figure("short_sighted", growth_figure(study, logarithmic, quantity="short_sighted"))
+    results.figure("absolute", growth_figure(study, slower, quantity="absolute"))
+    results.figure("theorem_3", theorem_3_figure(study))
+    results.figure("rivals", rivals_figure(study))
+    results.figure("best", best_figure(study))
+    results.summary(summary(study))
+    results.report("Regret bounds: Table 1 and Theorems 1-3", sections(study))
+    show(results, study, console)
+
+
+def show(results: Results, study: Study, console: Console) -> None:
+    """Print the tables in short."""
+    first = study.esbas[0]
+    rows: Rows = []
+    for cell in ordered(study.cells[first]):
+        where = [gap_text(cell.regime).removeprefix("gap "), own_text(cell.regime).removeprefix("own ")]
+        sign = "ρ_ss" if cell.quantity == "short-sighted" else "ρ_abs"
+        rows.append([*where, sign, cell.printed or "none", cell.fit, cell.verdict])
+    _print(console, f"Table 1, {first}", ["gap", "own", "regret", "bound", "exponent and 95 % interval", "verdict"], rows)
+    means: Rows = [
+        [name, *(brief(study.final(regime, name, "oracle").mean) for regime in study.compared)] for name in study.entrants
+    ]
+    header = ["gap", *(gap_text(regime).removeprefix("gap ") for regime in study.compared)]
+    _print(console, f"Who is best where: regret against the oracle at T = {study.horizon:,}", header, means)
+    for name in study.esbas:
+        console.print(verdict_text(study, name), highlight=False, soft_wrap=True)
+    console.print(f"Report: {results.folder / 'report.html'}", soft_wrap=True, highlight=False)
+
+
+def beyond(cell: Cell) -> bool:
+    """Whether Table 1 does not mean this regime: its gap closes faster than its learners converge, c* < c†, and c† >= 1/2."""
+    return cell.regime.gap >= 0.5 and cell.regime.own < cell.regime.gap
+
+
+def ordered(cells: list[Cell]) -> list[Cell]:
+    """As in Table 1: the column of ρ_ss, then those of ρ_abs, then what is beyond the table."""
+    return sorted(cells, key=lambda cell: (beyond(cell), cell.quantity == "absolute", cell.regime.own != 1))
+
+
+def verdict_text(study: Study, name: str) -> str:
+    """How many bounds hold, and which do not."""
+    cells = [cell for cell in study.cells[name] if not beyond(cell)]
+    above = [_describe(cell) for cell in cells if cell.verdict == "above"]
+    kept = f"{len(cells) - len(above)} of {len(cells)}"
+    text = f"{name}: over the last {FIT_EPOCHS} doublings of T, {kept} measured regrets keep to the bounds of Table 1."
+    return text + "".join(f" Above its bound: {description}." for description in above)
+
+
+def _describe(cell: Cell) -> str:
+    where = f"{gap_text(cell.regime)}, {own_text(cell.regime)}"
+    return f"the {cell.quantity} regret with {where} grows with exponent {cell.fit}, the bound is {cell.printed}"
+
+
+def cell_rows(study: Study) -> Rows:
+    """Table 1 with what was measured."""
+    rows: Rows = []
+    for name in study.esbas:
+        for cell in ordered(study.cells[name]):
+            row: list[object] = [
+                gap_text(cell.regime),
+                own_text(cell.regime),
+                cell.quantity,
+                str(cell.printed or "no bound"),
+                name,
+            ]
+            row += [round(value, 4) for value in (cell.fit.exponent, cell.fit.low, cell.fit.high)]
+            differs = f" (Theorem 3, {cell.proven}: {cell.verdict_proven})" if cell.printed != cell.proven else ""
+            rows.append([*row, cell.verdict + differs])
+    return rows
+
+
+def theorem_rows(study: Study) -> Rows:
+    """The theorems' inequalities."""
+    rows: Rows = []
+    for name in study.esbas:
+        for regime in study.fitted:
+            found = study.theorems[regime.name, name]
+            peak = int(found.kappa_3.argmax())
+            theorem_2 = float(found.ratio_2[-1]), float(found.ratio_2.max())
+            theorem_3 = float(found.kappa_3[peak]), int(found.times_3[peak])
+            rows.append([gap_text(regime), own_text(regime), name, found.ratio_1, *theorem_2, *theorem_3])
+    return rows
+
+
+def rival_rows(study: Study, quantity: str) -> Rows:
+    """A regret at the horizon."""
+    return [[name, *(study.final(regime, name, quantity) for regime in study.compared)] for name in study.entrants]
+
+
+def rival_growth_rows(study: Study) -> Rows:
+    """The exponents of the absolute regret."""
+    return [[name, *(str(study.exponent(regime, name)) for regime in study.compared)] for name in study.entrants]
+
+
+def curve_rows(study: Study) -> Rows:
+    """The means behind the figures."""
+    return [
+        [regime, name, int(time), float(short_sighted), float(absolute)]
+        for (regime, name), runs in study.runs.items()
+        for time, short_sighted, absolute in zip(
+            runs.times, runs.short_sighted.mean(axis=0), runs.absolute.mean(axis=0), strict=True
+        )
+    ]
+
+
+def summary(study: Study) -> dict[str, Any]:
+    """The numbers of the tables, by name."""
+    rivals = {
+        regime.name: {
+            "best": study.leaders(regime),
+            "absolute": {name: study.final(regime, name, "absolute") for name in study.entrants},
+            "oracle": {name: study.final(regime, name, "oracle") for name in study.entrants},
+            "relative": {name: study.relative(regime, name) for name in study.entrants},
+            "exponent": {name: vars(study.exponent(regime, name)) for name in study.entrants},
+        }
+        for regime in study.compared
+    }
+    return {
+        "horizon": study.horizon,
+        "verdicts": {name: verdict_text(study, name) for name in study.esbas},
+        "cells": [dict(zip(CELL_HEADER, row, strict=True)) for row in cell_rows(study)],
+        "theorems": [dict(zip(THEOREM_HEADER, row, strict=True)) for row in theorem_rows(study)],
+        "rivals": rivals,
+    }
+
+
+def sections(study: Study) -> list[Section]:
+    """The report."""
+    verdicts = "\n\n".join(verdict_text(study, name) for name in study.esbas)
+    kappa = max(float(found.kappa_3.max()) for found in study.theorems.values())
+    ratio_1 = max(found.ratio_1 for found in study.theorems.values())
+    regimes = ["meta-algorithm", *(gap_text(regime) for regime in study.compared)]
+    best = "\n\n".join(f"Best with {gap_text(regime)}: {', '.join(study.leaders(regime))}." for regime in study.compared)
+    ours, theirs = study.entrants[study.esbas[0]].runs, min(entrant.runs for entrant in study.entrants.values())
+    return [
+        Section(
+            "What was measured",
+            f"""Two synthetic learners: what a policy is worth is a given function of the number of trajectories it was learnt
+            from, and returns are 0 or 1 with that expectation. Expectations are known, so pseudo-regrets are exact but for the
+            choices. Means are over {ours:,} runs of ESBAS and {theirs:,} of each rival, up to T = {study.horizon:,}.
+
+            {verdicts}""",
+        ),
+        Section(
+            "Table 1",
+            f"""The exponent is the slope of log(regret of an epoch / what the bound adds in it) against log T over the last
+            {FIT_EPOCHS} epochs, plus the bound's exponent: a regret that grows as the bound does, logarithms included, has the
+            bound's exponent. Intervals are 95 % bootstrap intervals over runs. Below: the whole interval is. At: it begins below
+            the bound's exponent or at most {TOLERANCE} above it. Above: neither; the bound does not hold as measured. Where the
+            horizon is short, that may be because UCB1's regret comes near to its law from below, and so grows faster for a while.
+
+            Theorem 2 supposes a bandit with logarithmic regret. UCB1 guarantees it for ξ > 1/2, not for the paper's ξ = 1/4.
+
+            The last rows of each meta-algorithm are beyond what the table says: there the gap closes faster than the learners
+            converge (c* < c†). The printed bound and the grey cell take the opposite for granted; Theorem 3 covers both.""",
+            table=(CELL_HEADER, cell_rows(study)),
+        ),
+        Section("Exponents", figure="exponents", caption="Dots: measured, with 95 % intervals. Bars: the bounds' exponents."),
+        Section("Short-sighted regret", figure="short_sighted", caption="Mean with 95 % band; dashed: the bound's shape."),
+        Section("Absolute regret", figure="absolute", caption="Where the best learner's own regret is T^(1-c*)."),
+        Section(
+            "Theorems 1-3",
+            f"""Theorem 1: ρ_abs is at most {ratio_1:.2f} times that of the worst learner alone, at any T.
+
+            Theorem 2: ρ_ss over Σ β/Δ_β† stays bounded.
+
+            Theorem 3: at T >= 9K² = 36 the largest κ that is needed is {kappa:.3f}:
+            {"the inequality holds without κ" if kappa <= 0 else "it is finite"}. No chance is in that: learners that share all
+            trajectories learn equally fast whoever plays, so ρ_abs - ρ_ss is the shortfall of the best arm at the time.""",
+            table=(THEOREM_HEADER, theorem_rows(study)),
+            figure="theorem_3",
+            caption="Below 1 Theorem 3 holds with any κ > 0.",
+        ),
+        Section(
+            "Who is best where",
+            f"""Regret at T = {study.horizon:,} against an oracle that plays the arm that is best at the time, with learners that
+            learn after every trajectory: ρ_abs but for a constant. ESBAS also pays for learning at the starts of epochs alone;
+            all others choose among arms that learn all the time, with the defaults of their papers for this horizon. In the
+            crossing regime a slow learner overtakes a fast one.
+
+            {best}""",
+            table=(regimes, rival_rows(study, "oracle")),
+            figure="best",
+            caption="The same in colours: how many times the regret of the best, on a logarithmic scale.",
+        ),
+        Section("Rivals along the run", figure="rivals", caption="Mean regret against the oracle with 95 % bands."),
+        Section("Absolute pseudo-regret of rivals", table=(regimes, rival_rows(study, "absolute"))),
+        Section(
+            "How rivals' regret grows",
+            "Exponents of the absolute pseudo-regret over the last doublings, logarithms not set apart, with 95 % intervals.",
+            table=(regimes, rival_growth_rows(study)),
+        ),
+    ]
+
+
+def _print(console: Console, title: str, header: list[str], rows: Rows) -> None:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in header:
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        table.add_row(*map(str, row))
+    console.print(table)

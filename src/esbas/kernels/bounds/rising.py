@@ -1,0 +1,58 @@
+"""R-less-UCB on learning arms."""
+
+import math
+
+import numpy as np
+
+from esbas.bandits.rising import rising_bonus
+from esbas.kernels.bounds.play import Floats, Keys, Whole, play, take_largest, tell
+from esbas.kernels.compile import compiled
+
+bonus = compiled(rising_bonus)
+
+
+@compiled
+def rising_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, epsilon: float, alpha: float, sigma: float) -> Floats:
+    """R-less-UCB. Sums over its last h = ⌊ε n⌋ rewards are kept as `esbas.bandits.rising.RisingArm` keeps them."""
+    shape, runs = (expectations.shape[1], len(keys)), len(keys)
+    indices, pulls, windows = np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    sums = np.zeros((4, *shape))  # of x(l), x(l - h), l x(l), l x(l - h)
+    past = np.zeros((*shape, len(expectations)), np.uint8)  # each arm's rewards, in their order
+    arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
+    told, passed = np.zeros((runs, len(checkpoints))), 0
+    for tau in range(1, len(expectations) + 1):
+        for arm in range(shape[0]):
+            for run in range(runs):
+                h = windows[arm, run]
+                if h > 0:
+                    difference = tau * (sums[0, arm, run] - sums[1, arm, run]) - (sums[2, arm, run] - sums[3, arm, run])
+                    estimate = sums[0, arm, run] / h + difference / h**2
+                    indices[arm, run] = estimate + bonus(sigma, alpha, tau, pulls[arm, run], h)
+        take_largest(indices, arms)
+        play(tau, expectations, keys, arms, rewards, regrets)
+        for run in range(runs):
+            arm = arms[run]
+            _add(rewards[run], epsilon, past[arm, run], pulls[arm], windows[arm], sums[:, arm], run)
+        passed = tell(tau, checkpoints, passed, regrets, told)
+    return told
+
+
+@compiled
+def _add(reward: float, epsilon: float, past: Whole, pulls: Whole, windows: Whole, sums: Floats, run: int) -> None:
+    """One more reward of an arm: its window moves by one, or grows by one. Rewards are 0 or 1, so the sums are exact."""
+    n = pulls[run] + 1
+    h = math.floor(epsilon * n)
+    past[n - 1] = np.uint8(reward)
+    if h == windows[run]:
+        middle, first = float(past[n - h - 1]), float(past[n - 2 * h - 1])
+        sums[0, run] += reward - middle
+        sums[1, run] += middle - first
+        sums[2, run] += n * reward - (n - h) * middle
+        sums[3, run] += n * middle - (n - h) * first
+    else:
+        joining = float(past[n - 2 * h])
+        sums[0, run] += reward
+        sums[1, run] += joining
+        sums[2, run] += n * reward
+        sums[3, run] += sums[1, run] + (n - h) * joining
+    pulls[run], windows[run] = n, h

@@ -1,0 +1,98 @@
+"""UCB1 on learning arms: restarted in every epoch (ESBAS), on all rounds, on a window (SSBAS, SW-UCB, SW-UCB#), discounted."""
+
+import numpy as np
+
+from esbas.bandits.ucb import ucb_bonus
+from esbas.kernels.bounds.play import Floats, Keys, Whole, count, mean_or_first, play, take_largest, tell
+from esbas.kernels.compile import compiled
+
+bonus = compiled(ucb_bonus)
+
+
+@compiled
+def _indices(xi: float, total: float, pulls: Floats, sums: Floats, indices: Floats) -> None:
+    """x_k + √(ξ ln n / n_k), infinite for an arm without a pull."""
+    for arm in range(len(pulls)):
+        for run in range(pulls.shape[1]):
+            n = pulls[arm, run]
+            indices[arm, run] = mean_or_first(sums[arm, run], n) + bonus(xi, total, max(n, 1.0))
+
+
+@compiled
+def ucb_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: float, restarts: bool) -> Floats:
+    """UCB1 on all rounds; restarted at meta-times 2^β it is ESBAS."""
+    shape, runs = (expectations.shape[1], len(keys)), len(keys)
+    pulls, sums, indices = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
+    told, passed, since = np.zeros((runs, len(checkpoints))), 0, 0
+    for tau in range(1, len(expectations) + 1):
+        if restarts and tau & (tau - 1) == 0:
+            pulls[:], sums[:], since = 0.0, 0.0, tau - 1
+        _indices(xi, float(tau - 1 - since), pulls, sums, indices)
+        take_largest(indices, arms)
+        play(tau, expectations, keys, arms, rewards, regrets)
+        count(arms, rewards, pulls, sums)
+        passed = tell(tau, checkpoints, passed, regrets, told)
+    return told
+
+
+@compiled
+def window_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: float, sizes: Whole, all_rounds: bool) -> Floats:
+    """UCB1 on the last `sizes[τ - 1]` rounds before round τ; n counts those, or with `all_rounds` every round so far."""
+    shape, runs = (expectations.shape[1], len(keys)), len(keys)
+    pulls, sums, indices = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
+    told, passed, start = np.zeros((runs, len(checkpoints))), 0, 0
+    rounds = np.zeros((len(expectations), runs), np.uint8)  # 2 arm + reward
+    for tau in range(1, len(expectations) + 1):
+        while start < tau - 1 - sizes[tau - 1]:
+            _expire(rounds[start], pulls, sums)
+            start += 1
+        _indices(xi, float(tau - 1 if all_rounds else tau - 1 - start), pulls, sums, indices)
+        take_largest(indices, arms)
+        play(tau, expectations, keys, arms, rewards, regrets)
+        count(arms, rewards, pulls, sums)
+        for run in range(runs):
+            rounds[tau - 1, run] = 2 * arms[run] + np.int64(rewards[run])
+        passed = tell(tau, checkpoints, passed, regrets, told)
+    return told
+
+
+@compiled
+def _expire(oldest: Floats, pulls: Floats, sums: Floats) -> None:
+    """Take the oldest round out of the counts and sums."""
+    for arm in range(len(pulls)):
+        for run in range(len(oldest)):
+            left = 1.0 if oldest[run] >> 1 == arm else 0.0
+            pulls[arm, run] -= left
+            sums[arm, run] -= left * (oldest[run] & 1)
+
+
+@compiled
+def discounted_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: float, discount: float) -> Floats:
+    """D-UCB: x_k + 2 √(ξ ln n / n_k), where a round that s others followed counts γ^s."""
+    shape, runs = (expectations.shape[1], len(keys)), len(keys)
+    pulls, means, indices = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
+    told, passed = np.zeros((runs, len(checkpoints))), 0
+    totals = np.zeros(runs)
+    for tau in range(1, len(expectations) + 1):
+        totals[:] = 0.0
+        for arm in range(len(pulls)):
+            totals += pulls[arm]
+        for arm in range(len(pulls)):
+            for run in range(runs):
+                n = pulls[arm, run]
+                indices[arm, run] = means[arm, run] + 2.0 * bonus(xi, totals[run], n) if n > 0.0 else np.inf
+        take_largest(indices, arms)
+        play(tau, expectations, keys, arms, rewards, regrets)
+        for arm in range(len(pulls)):
+            for run in range(runs):
+                pulls[arm, run] *= discount
+                if arms[run] == arm:
+                    known = pulls[arm, run] > 0.0
+                    pulls[arm, run] += 1.0
+                    step = 1.0 / pulls[arm, run] * (rewards[run] - means[arm, run])
+                    means[arm, run] = means[arm, run] + step if known else rewards[run]
+        passed = tell(tau, checkpoints, passed, regrets, told)
+    return told
