@@ -69,6 +69,7 @@ def time_figure(analysis: Analysis) -> Figure:
         axes.axhline(analysis.setup.grid.optimum(), color=QUIET, linestyle=":", label="optimum")
         logarithmic(axes)
     logarithmic(whole, x=False, y=True)
+    whole.set_xlim(min(10, analysis.edges[-1] / 2), analysis.edges[-1])
     ticks = [20, 30, 50, 100, 200]
     whole.set_yticks(ticks, [str(tick) for tick in ticks])
     whole.set_yticks([], minor=True)
