@@ -189,6 +189,8 @@ def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
         (Bounds(runs=1), "`runs >= 2` must hold, but got runs=1"),
         (Bounds(rival_runs=0), "`rival_runs >= 2`"),
         (Bounds(horizon=1000), "power of two"),
+        (Bounds(seed=-1), "`seed >= 0`"),
+        (Bounds(jobs=0), "`jobs >= 1`"),
         (Bounds(xi=-1.0), "`xi >= 0` must hold, but got xi=-1.0"),
         (Bounds(safe_xi=float("nan")), "`safe_xi >= 0`"),
     ],

@@ -43,6 +43,8 @@ def main(config: Bounds) -> None:
     require(rival_runs >= 2, "rival_runs >= 2", rival_runs=rival_runs)
     for name, xi in (("xi", config.xi), ("safe_xi", config.safe_xi)):
         require(0 <= xi < float("inf"), f"{name} >= 0", **{name: xi})
+    require(config.seed >= 0, "seed >= 0", seed=config.seed)
+    require(config.jobs >= 1, "jobs >= 1", jobs=config.jobs)
     checkpoints(config.horizon)  # refuses a bad horizon before there is a folder
     counts = {"runs": config.runs, "rival_runs": rival_runs, "horizon": config.horizon}
     options = counts | {"xi": config.xi, "safe_xi": config.safe_xi, "seed": config.seed}
