@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike, NDArray
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5d3a9b", "#6b6b6b")
@@ -22,7 +23,7 @@ def new_panels(
     rows: int, *, columns: int = 1, width: float = 8.0, height: float = 7.0, share_x: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """A figure with several panels, row by row."""
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08), facecolor="white")
     grid = figure.subplots(rows, columns, sharex=share_x, squeeze=False)
     panels: list[Axes] = [axes for row in grid for axes in row]
     for axes in panels:
@@ -49,6 +50,12 @@ def legend(axes: Axes, *, outside: bool = True, title: str = "") -> None:
         axes.legend(title=title, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=10, alignment="left")
     else:
         axes.legend(title=title, loc="best", framealpha=0.9, edgecolor="none", fontsize=10)
+
+
+def shared_legend(figure: Figure, axes: Axes) -> None:
+    """The legend of one panel for the whole figure, below it."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=11)
 
 
 def curve_with_band(
@@ -105,11 +112,18 @@ def logarithmic(axes: Axes, *, x: bool = True, y: bool = False) -> None:
     axes.grid(True, which="minor", color="#f1f3f6", linewidth=0.6)
 
 
-def log_bins(total: int, *, per_decade: int = 10) -> NDArray[np.int64]:
-    """Edges 0 = e_0 < e_1 < ... = total of bins of meta-time that are equally wide on a logarithmic axis, as far as whole."""
-    steps = max(1, round(per_decade * np.log10(max(total, 1))))
-    edges = np.unique(np.round(np.logspace(0, np.log10(max(total, 1)), steps + 1)).astype(np.int64))
-    return np.concatenate([np.zeros(1, np.int64), edges])
+def log_bins(total: int, *, first: int = 10, per_decade: int = 10) -> NDArray[np.int64]:
+    """Edges 0 = e_0 < e_1 < ... = total of bins of meta-time; behind `first`, they are equally wide on a logarithmic axis."""
+    first = min(first, total)
+    steps = max(1, round(per_decade * np.log10(total / first)))
+    edges = np.round(np.geomspace(first, total, steps + 1)).astype(np.int64)
+    return np.unique(np.concatenate([[0], edges]))
+
+
+def bin_middles(edges: ArrayLike) -> NDArray[np.float64]:
+    """The mean number of the episodes in each bin of `log_bins`, (B + 1,) -> (B,)."""
+    ends = np.asarray(edges, np.float64)
+    return np.asarray((ends[:-1] + 1 + ends[1:]) / 2)
 
 
 def bin_means(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64]:
@@ -117,14 +131,3 @@ def bin_means(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64]:
     starts = np.asarray(edges)[:-1]
     sums = np.add.reduceat(np.asarray(values, np.float64), starts, axis=1)
     return np.asarray(sums / np.diff(np.asarray(edges)))
-
-
-def name_areas(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[str]) -> None:
-    """Write the names of stacked shares into their areas, each where it is widest; one too thin to hold its name gets none."""
-    share, places = np.asarray(shares, np.float64), np.asarray(x)  # (K, X), (X,)
-    inner = slice(len(places) // 10, len(places) - len(places) // 10)
-    for k, name in enumerate(labels):
-        at = inner.start + int(share[k, inner].argmax())
-        if share[k, at] >= 0.15:
-            middle = 100 * (share[k + 1 :, at].sum() + share[k, at] / 2)
-            axes.text(places[at], middle, name, ha="center", va="center", fontsize=11, fontweight="bold", color="white")

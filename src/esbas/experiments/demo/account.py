@@ -51,7 +51,8 @@ def tell(results: Results, steps: Runs, arms: Runs) -> None:
         Section(
             "How it went",
             figure="demo",
-            caption=f"Top: steps to the goal, mean over {runs} runs with 95 % bands. Bottom: who was chosen to act.",
+            caption=f"Top: the selector, and each learner alone (dashed); means over {runs} runs with 95 % bands. "
+            "Bottom: whom the selector chose.",
         ),
     ]
     results.report("Which learner should control the next episode?", sections)
@@ -63,23 +64,21 @@ def draw(steps: Runs, arms: Runs) -> Figure:
     """Learning curves on top, selection shares below; SSBAS on the left, ESBAS on the right."""
     figure, panels = figures.new_panels(2, columns=2, width=10, height=6.5, share_x=True)
     edges = figures.log_bins(steps[METHODS[0]].shape[1])
-    middles = (edges[:-1] + 1 + edges[1:]) / 2
+    middles = figures.bin_middles(edges)
     for column, (setting, selector) in enumerate(SELECTORS.items()):
         curves, areas = panels[column], panels[2 + column]
         for name, colour in zip(RATES, figures.COLOURS, strict=False):
             band = estimates(figures.bin_means(steps[f"{setting}-{name}"], edges))
-            figures.curve_with_band(curves, middles, *band, f"{name} alone", colour=colour, style="--")
+            figures.curve_with_band(curves, middles, *band, name, colour=colour, style="--")
         band = estimates(figures.bin_means(steps[f"{setting}-{selector}"], edges))
-        figures.curve_with_band(curves, middles, *band, selector, colour=figures.INK, width=2.6)
+        figures.curve_with_band(curves, middles, *band, " / ".join(SELECTORS.values()), colour=figures.INK, width=2.6)
         chosen = [figures.bin_means(arms[f"{setting}-{selector}"] == k, edges).mean(axis=0) for k in range(len(RATES))]
         figures.stacked_shares(areas, middles, chosen, list(RATES))
-        figures.logarithmic(curves)
         figures.logarithmic(areas)
         curves.set_ylim(0, TIME_LIMIT)
-        figures.label(curves, x="", y="steps to the goal [steps]", title=f"{selector}: learning {WHEN[setting]}")
+        figures.label(curves, x="", y="time to the goal [steps]", title=f"{selector}: learning {WHEN[setting]}")
         figures.label(areas, x="meta-time τ [episodes]", y="chosen to act [% of episodes]")
-        figures.legend(curves, outside=False)
-        figures.name_areas(areas, middles, chosen, list(RATES))
+    figures.shared_legend(figure, panels[0])
     return figure
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from esbas import seeding
 from esbas.engine import Finished, run_parts
 from esbas.errors import require
-from esbas.experiments.demo.account import tell
 from esbas.experiments.demo.task import METHODS, RATES, one_run
 from esbas.reporting import Results
 
@@ -35,6 +34,7 @@ def main(config: Demo) -> None:
     """Run the demo; what is finished already is not run again."""
     require(config.runs >= 1, "runs >= 1", runs=config.runs)
     require(config.episodes >= 10, "episodes >= 10", episodes=config.episodes)
+    require(config.jobs >= 1, "jobs >= 1", jobs=config.jobs)
     settings = {"runs": config.runs, "episodes": config.episodes, "seed": config.seed}
     seeds = [seeding.integer(config.seed, "demo", run) for run in range(config.runs)]
     results = Results(config.out, command="esbas demo", config=settings)
@@ -55,7 +55,9 @@ def main(config: Demo) -> None:
         {method: np.array([done[f"{method}-{run}"][column] for run in range(config.runs)]) for method in METHODS}
         for column in ("steps", "arms")
     )
-    tell(results, *columns)
+    from esbas.experiments.demo import account  # here, so that the processes that run parts do not load matplotlib
+
+    account.tell(results, *columns)
 
 
 def _shares_so_far(done: Finished) -> str:

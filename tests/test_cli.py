@@ -1,0 +1,137 @@
+import subprocess
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+
+import esbas
+from esbas import cli
+from esbas.errors import InvalidValueError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A command for tests."""
+
+    runs: int = 3
+    """How many."""
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """A command named `try`; gives a function that sets what it does."""
+    module = ModuleType("command_for_tests")
+    module.Config = Config
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(cli.COMMANDS, "try", cli.Command(module.__name__, "Config", "For tests."))
+
+    def does(function):
+        module.main = function
+
+    return does
+
+
+def test_the_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"esbas {esbas.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_teaches(words, capsys):
+    assert cli.main(words) == 0
+    text = capsys.readouterr().out
+    for name, entry in {**cli.COMMANDS, **{f"reproduce {name}": entry for name, entry in cli.EXPERIMENTS.items()}}.items():
+        assert f"  {name} " in text
+        assert entry.summary in text
+    assert text.count("\n  esbas ") >= 3  # examples
+
+
+@pytest.mark.parametrize("words", [["reproduce"], ["reproduce", "--help"]])
+def test_reproduce_lists_its_experiments(words, capsys):
+    assert cli.main(words) == 0
+    text = capsys.readouterr().out
+    assert all(entry.summary in text for entry in cli.EXPERIMENTS.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["dmo"], "esbas: there is no command named 'dmo': did you mean 'demo'?\n"),
+        (["--versoin"], "esbas: there is no command named '--versoin': did you mean '--version'?\n"),
+        (["reproduce", "bonds"], "esbas: there is no experiment named 'bonds': did you mean 'bounds'?\n"),
+    ],
+)
+def test_unknown_names_get_a_suggestion(words, sentence, capsys):
+    assert cli.main(words) == 2
+    output = capsys.readouterr()
+    assert output.err == sentence
+    assert output.out == ""
+
+
+def test_options_become_the_configuration(command):
+    got = []
+    command(got.append)
+    assert cli.main(["try", "--runs", "5"]) == 0
+    assert got == [Config(runs=5)]
+
+
+@pytest.mark.parametrize("words", [["--runs", "many"], ["--rnus", "5"]])
+def test_wrong_options_are_told(command, words, capsys):
+    command(lambda _: pytest.fail("was called"))
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["try", *words])
+    assert stop.value.code == 2
+    assert "--runs" in capsys.readouterr().err
+
+
+def test_our_errors_are_one_sentence(command, capsys):
+    def fail(_):
+        raise InvalidValueError("`runs >= 1` must hold, but got runs=0")
+
+    command(fail)
+    assert cli.main(["try"]) == 2
+    assert capsys.readouterr().err == "esbas: `runs >= 1` must hold, but got runs=0\n"
+
+
+def test_an_interrupt_is_one_sentence(command, capsys):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    command(interrupt)
+    assert cli.main(["try"]) == 130
+    assert capsys.readouterr().err.startswith("esbas: stopped; the same command continues")
+
+
+def test_unexpected_errors_keep_their_traceback(command):
+    def fail(_):
+        raise ZeroDivisionError
+
+    command(fail)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["try"])
+
+
+@pytest.mark.parametrize("words", [[name] for name in cli.COMMANDS] + [["reproduce", name] for name in cli.EXPERIMENTS])
+def test_every_command_has_help(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([*words, "--help"])
+    assert stop.value.code == 0
+    assert f"esbas {' '.join(words)}" in capsys.readouterr().out
+
+
+def test_the_version_loads_nothing_heavy():
+    program = """
+import sys
+from esbas.cli import main
+main(["--version"])
+print(*sys.modules)
+"""
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert {"tyro", "rich", "matplotlib", "scipy", "numba", "gymnasium"}.isdisjoint(loaded)
+
+
+def test_python_dash_m():
+    done = subprocess.run([sys.executable, "-m", "esbas", "reproduce", "gridword"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "esbas: there is no experiment named 'gridword': did you mean 'gridworld'?\n"
