@@ -1,0 +1,116 @@
+"""Put the numbers of a finished run into docs/dialogue.md: `python docs/dialogue.py RESULTS`, the folder of the run."""
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+COLOURS = {"worse": "red", "better": "green", "as good": "neither"}
+
+
+def main(results: Path) -> None:
+    """Copy figures, and replace what stands between the marks in the page."""
+    summary, config = (json.loads((results / name).read_text("utf-8")) for name in ("summary.json", "config.json"))
+    parts = {
+        "command": f"```\n{config['again']}\n```",
+        "table": table(summary),
+        "agreement": agreement(summary),
+        "canonical": canonical(summary),
+        "policies": policies(results),
+    }
+    page = DOCS / "dialogue.md"
+    text = page.read_text("utf-8")
+    for name, part in parts.items():
+        begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+        before, opened, rest = text.partition(begin)
+        _, closed, behind = rest.partition(end)
+        if not (opened and closed):
+            sys.exit(
+                f"docs/dialogue.md must have a place for {name!r}, but has none: put {begin.strip()} and {end.strip()} there"
+            )
+        text = before + begin + part + end + behind
+    page.write_text(text, "utf-8")
+    (DOCS / "figures").mkdir(exist_ok=True)
+    for ours, theirs in (("figure2.png", "dialogue-figure2.png"), ("table.png", "dialogue-table.png")):
+        shutil.copy(results / ours, DOCS / "figures" / theirs)
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The paper's table beside ours."""
+    rows = []
+    for name, row in summary["rows"].items():
+        paper = row["paper"] or {"w_best": None, "w_worst": None}
+        best = paper["w_best"], interval(row["w_best"]), COLOURS[row["reading"]], row["agrees"]
+        rows.append([name, *best, paper["w_worst"], interval(row["w_worst"]), row["worst_agrees"], row["best"]])
+    header = (
+        "portfolio",
+        "w. best: paper",
+        "measured",
+        "colour",
+        "agrees?",
+        "w. worst: paper",
+        "measured",
+        "agrees?",
+        "best alone",
+    )
+    return markdown(header, rows)
+
+
+def agreement(summary: dict[str, Any]) -> str:
+    """How many rows agree, in words."""
+    verdicts, rows = summary["agreement"], summary["rows"].values()
+    worst = {verdict: sum(row["worst_agrees"] == verdict for row in rows) for verdict in verdicts}
+    runs = next(iter(rows))["w_best"]["runs"]
+    return (
+        f"Measured over {runs:,} runs. *w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the two "
+        f"intervals combined, {verdicts['reading only']} more have the same colour but another size, {verdicts['no']} have "
+        f"another colour. "
+        f"*w. worst*: {worst['yes']} agree within the intervals, {worst['reading only']} more within a factor of two, "
+        f"{worst['no']} do not."
+    )
+
+
+def canonical(summary: dict[str, Any]) -> str:
+    """Each algorithm alone."""
+    rows = []
+    for name, one in summary["canonical"].items():
+        by_epoch = (f"{value:.3f}" for value in one["by_epoch"]["mean"])
+        rows.append([name, interval(one["mean_return"], decimals=4), *by_epoch])
+    return markdown(["algorithm", "mean return", *(f"β={epoch}" for epoch in range(12))], rows)
+
+
+def policies(results: Path) -> str:
+    """For every row with a constant, the smallest and the largest regret that one of its policies gives."""
+    by_row: dict[str, list[list[str]]] = {}
+    with (results / "policies.csv").open(encoding="utf-8") as file:
+        for row in list(csv.reader(file))[1:]:
+            by_row.setdefault(row[0], []).append(row)
+    rows = []
+    for name, group in by_row.items():
+        best, worst = (sorted((row[column] for row in group), key=lambda text: float(text.split()[0])) for column in (4, 5))
+        rows.append([name, len(group), best[0], best[-1], worst[0], worst[-1]])
+    header = "portfolio", "policies", "w. best: least", "w. best: most", "w. worst: least", "w. worst: most"
+    return markdown(header, rows)
+
+
+def interval(estimate: dict[str, Any], *, decimals: int = 0) -> str:
+    """Such as -91 ± 11."""
+    mean, ci95 = (f"{estimate[key]:.{decimals}f}" for key in ("mean", "ci95"))
+    return f"{mean.replace('-', '−')} ± {ci95}"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)]]
+    cells = [["–" if value is None else str(value).replace("*", r"\*") for value in row] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [*lines, *cells])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))

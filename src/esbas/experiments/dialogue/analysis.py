@@ -1,0 +1,138 @@
+"""From outcomes to the paper's table: relative pseudo-regrets with paired intervals, and how they compare."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esbas.experiments.dialogue import constants
+from esbas.experiments.dialogue.portfolio import Row
+from esbas.experiments.dialogue.setup import EPOCHS, PAPER_INTERVAL, TABLE, Paper
+from esbas.experiments.dialogue.sweep import Known, Outcome, alone
+from esbas.reporting import Estimate, estimate, estimates
+
+Floats = NDArray[np.float64]
+WORSE, BETTER, AS_GOOD = "worse", "better", "as good"
+YES, READING, NO = "yes", "reading only", "no"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowResult:
+    """A row of the table."""
+
+    row: Row
+    outcome: Outcome
+    best: str  # of its algorithms alone, by mean return over all runs
+    worst: str
+    against_best: Floats  # (R,): what the best algorithm alone earns in a run minus what ESBAS earns
+    against_worst: Floats  # (R,)
+
+    @property
+    def paper(self) -> Paper | None:
+        """What the paper prints, if it has the row."""
+        return TABLE.get(self.row.name)
+
+    @property
+    def w_best(self) -> Estimate:
+        """The relative pseudo-regret: positive where the best algorithm alone earns more."""
+        return estimate(self.against_best)
+
+    @property
+    def w_worst(self) -> Estimate:
+        """The regret relative to the worst algorithm alone: negative by what ESBAS saves."""
+        return estimate(self.against_worst)
+
+    @property
+    def reading(self) -> str:
+        """The paper's colours: red if ESBAS is worse than the best algorithm alone, green if better, neither if as good."""
+        return _reading(self.w_best.mean, self.w_best.ci95)
+
+    def agrees(self) -> str | None:
+        """Whether the paper's number for "w. best" and ours agree within their intervals, or at least read the same."""
+        if self.paper is None:
+            return None
+        if abs(self.w_best.mean - self.paper.w_best) <= self.w_best.ci95 + PAPER_INTERVAL:
+            return YES
+        return READING if self.reading == _reading(self.paper.w_best, PAPER_INTERVAL) else NO
+
+    def worst_agrees(self) -> str | None:
+        """The same for "w. worst": within the intervals, or at least of similar size, up to a factor of two."""
+        if self.paper is None:
+            return None
+        if abs(self.w_worst.mean - self.paper.w_worst) <= self.w_worst.ci95 + PAPER_INTERVAL:
+            return YES
+        return READING if 0.5 <= self.w_worst.mean / self.paper.w_worst <= 2 else NO
+
+    def shares(self) -> tuple[Floats, Floats]:
+        """How often each algorithm was selected, mean over runs and its interval, (epochs, K) each."""
+        return estimates(self.outcome.selections / np.array(EPOCHS)[:, None])
+
+    def by_policy(self, known: Known) -> Iterator[tuple[constants.Policy, Estimate, Estimate]]:
+        """For rows with a constant: each of its policies with the regrets in the runs that had it."""
+        for constant in self.row.constants[:1]:
+            policies = constants.find(constant.mu, known, second=self.row.second)
+            for p, policy in enumerate(policies[: len(self.against_best)]):
+                mine = slice(p, None, len(policies))
+                yield policy, estimate(self.against_best[mine]), estimate(self.against_worst[mine])
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The whole table."""
+
+    rows: list[RowResult]
+    canonical: Mapping[str, Outcome]
+
+    def summary(self) -> dict[str, Any]:
+        """For summary.json."""
+        return {
+            "rows": {result.row.name: _summary_row(result) for result in self.rows},
+            "canonical": {
+                name: {
+                    "mean_return": estimate(outcome.totals / sum(EPOCHS)),
+                    "by_epoch": dict(zip(("mean", "ci95"), estimates(outcome.returns / np.array(EPOCHS)), strict=True)),
+                    "acts_per_dialogue": outcome.acts.sum() / (len(outcome.acts) * sum(EPOCHS)),
+                }
+                for name, outcome in self.canonical.items()
+            },
+            "agreement": {verdict: sum(row.agrees() == verdict for row in self.rows) for verdict in (YES, READING, NO)},
+        }
+
+
+def analyse(rows: Mapping[str, Row], outcomes: Mapping[str, Outcome], canonical: Mapping[str, Outcome]) -> Analysis:
+    """Compare each row, run by run, with its algorithms alone."""
+    return Analysis([_row_result(row, outcomes[name], canonical) for name, row in rows.items()], canonical)
+
+
+def _row_result(row: Row, outcome: Outcome, canonical: Mapping[str, Outcome]) -> RowResult:
+    totals = {one.name: canonical[one.name].totals for one in alone(row)}
+    best = max(totals, key=lambda name: totals[name].mean())
+    worst = min(totals, key=lambda name: totals[name].mean())
+    differences = {"against_best": totals[best] - outcome.totals, "against_worst": totals[worst] - outcome.totals}
+    return RowResult(row=row, outcome=outcome, best=best, worst=worst, **differences)
+
+
+def _reading(mean: float, ci95: float) -> str:
+    if mean - ci95 > 0:
+        return WORSE
+    return BETTER if mean + ci95 < 0 else AS_GOOD
+
+
+def _summary_row(result: RowResult) -> dict[str, Any]:
+    shares, _ = result.shares()
+    return {
+        "w_best": result.w_best,
+        "w_worst": result.w_worst,
+        "best": result.best,
+        "worst": result.worst,
+        "paper": result.paper and result.paper._asdict(),
+        "reading": result.reading,
+        "agrees": result.agrees(),
+        "worst_agrees": result.worst_agrees(),
+        "mean_return": estimate(result.outcome.totals / sum(EPOCHS)),
+        "by_epoch": dict(zip(("mean", "ci95"), estimates(result.outcome.returns / np.array(EPOCHS)), strict=True)),
+        "algorithms": [algorithm.name for algorithm in result.row.algorithms],
+        "selection_ratios": shares,  # (epochs, K)
+    }

@@ -1,0 +1,84 @@
+"""The paper's Figure 2, and its table as a picture."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from esbas.experiments.dialogue.analysis import AS_GOOD, BETTER, WORSE, Analysis, RowResult
+from esbas.experiments.dialogue.setup import EPOCHS, FIGURE
+from esbas.experiments.dialogue.sweep import alone
+from esbas.reporting import estimates
+from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, new_panels
+
+READING_COLOURS = {WORSE: "#d55e00", BETTER: "#009e73", AS_GOOD: QUIET}
+_BLUE = "#0072b2"
+
+
+def shown(analysis: Analysis) -> list[RowResult]:
+    """The rows of the paper's Figure 2, or, if none of them was run, the first three."""
+    return [result for result in analysis.rows if result.row.name in FIGURE] or analysis.rows[:3]
+
+
+def performance_figure(analysis: Analysis) -> Figure:
+    """Per portfolio the performance by epoch (a, c, e) and below the selection ratios (b, d, f)."""
+    results = sorted(shown(analysis), key=lambda result: list(FIGURE).index(result.row.name) if result.row.name in FIGURE else 0)
+    columns, letters = len(results), iter("acebdf")
+    figure, panels = new_panels(2, columns=columns, width=5.2 * columns, height=8.4)
+    for axes, result in zip(panels[:columns], results, strict=True):
+        _performance(axes, analysis, result)
+        label(axes, x="epoch β", y="mean return of a dialogue", title=f"{next(letters)}) {result.row.name}")
+    for axes, result in zip(panels[columns:], results, strict=True):
+        _ratios(axes, result)
+        label(axes, x="epoch β", y="selections [%]", title=f"{next(letters)}) {result.row.name}")
+    return figure
+
+
+def _performance(axes: Axes, analysis: Analysis, result: RowResult) -> None:
+    for one, colour in zip(alone(result.row), COLOURS, strict=False):
+        mean, ci95 = estimates(analysis.canonical[one.name].returns / np.array(EPOCHS))
+        curve_with_band(axes, range(len(EPOCHS)), mean, ci95, one.name, colour=colour, width=1.4)
+    mean, ci95 = estimates(result.outcome.returns / np.array(EPOCHS))
+    curve_with_band(axes, range(len(EPOCHS)), mean, ci95, "ESBAS", colour=INK, style="--", width=2.2)
+    legend(axes, outside=False)
+
+
+def _ratios(axes: Axes, result: RowResult) -> None:
+    shares, ci95 = result.shares()
+    seen: dict[str, int] = {}
+    for k, algorithm in enumerate(result.row.algorithms):
+        seen[algorithm.name] = seen.get(algorithm.name, 0) + 1
+        number = f" #{seen[algorithm.name]}" if result.row.algorithms.count(algorithm) > 1 else ""
+        colour = COLOURS[k % len(COLOURS)]
+        name = algorithm.name + number
+        curve_with_band(axes, range(len(EPOCHS)), 100 * shares[:, k], 100 * ci95[:, k], name, colour=colour, width=1.4)
+    axes.set_ylim(-2, 102)
+    legend(axes, outside=False)
+
+
+def table_figure(analysis: Analysis) -> Figure:
+    """Every row: the paper's number and ours with its interval, against the best algorithm and against the worst."""
+    height = 1.6 + 0.32 * len(analysis.rows)
+    figure, (left, right) = new_panels(1, columns=2, width=13, height=height)
+    places = np.arange(len(analysis.rows))[::-1]
+    for place, result in zip(places, analysis.rows, strict=True):
+        estimates_and_colours = (
+            (left, result.w_best, READING_COLOURS[result.reading], result.paper and result.paper.w_best),
+            (right, result.w_worst, _BLUE, result.paper and result.paper.w_worst),
+        )
+        for axes, ours, colour, theirs in estimates_and_colours:
+            width = ours.ci95 if np.isfinite(ours.ci95) else 0.0
+            axes.errorbar(ours.mean, place, xerr=width, fmt="o", color=colour, markersize=5, capsize=2.5, linewidth=1.5)
+            if theirs is not None:
+                axes.plot(theirs, place, "x", color=INK, markersize=6)
+    left.axvline(0, color=QUIET, linewidth=1)
+    left.set_yticks(places, [result.row.name for result in analysis.rows])
+    right.set_yticks(places, [])
+    right.set_xscale("symlog", linthresh=100)
+    ticks = [-5000, -2000, -1000, -500, -200, -100, -50, 0]
+    right.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=45)
+    right.minorticks_off()
+    for axes in (left, right):
+        axes.set_ylim(-0.7, len(analysis.rows) - 0.3)
+    label(left, x="regret against the best alone [return over the run]", y="", title="w. best: paper ×, measured ●")
+    label(right, x="regret against the worst alone [return over the run]", y="", title="w. worst")
+    return figure

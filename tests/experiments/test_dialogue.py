@@ -1,0 +1,174 @@
+"""The dialogue experiment: portfolio names, constant policies, and a small sweep from the command to the files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from esbas import cli
+from esbas.errors import InvalidValueError, UnknownNameError
+from esbas.experiments.dialogue import chosen_rows, constants
+from esbas.experiments.dialogue.portfolio import parse
+from esbas.experiments.dialogue.setup import EPOCHS, GAME, TABLE
+from esbas.experiments.dialogue.sweep import BLOCK, one_run
+from esbas.kernels.counter import run_key
+from esbas.kernels.dialogue import Member
+from esbas.kernels.negotiation import mean_value, members
+
+ROWS = ("simple + fast", "simple + constant-1.01", "simple + constant-1.01 (no reset)")
+
+
+def names(text: str) -> list[str]:
+    return [algorithm.name for algorithm in parse(text).algorithms]
+
+
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [
+        ("simple-2 + constant-1.01", ["simple-2", "constant-1.01"]),
+        ("8*n-1-simple-2", ["n-1-simple-2"] * 8),
+        ("2 * fast+n-3-fast-2", ["fast", "fast", "n-3-fast-2"]),
+        ("all-4", ["simple", "fast", "simple-2", "fast-2"]),
+        ("all-4 + all-4-n-1", ["simple", "fast", "simple-2", "fast-2", "n-1-simple", "n-1-fast", "n-1-simple-2", "n-1-fast-2"]),
+        ("all-2-simple + all-2-n-1-simple", ["simple", "simple-2", "n-1-simple", "n-1-simple-2"]),
+        ("all-4 + constant-1.1", ["simple", "fast", "simple-2", "fast-2", "constant-1.10"]),
+    ],
+)
+def test_portfolio_names_are_read_as_in_the_paper(text: str, members: list[str]) -> None:
+    assert names(text) == members
+
+
+def test_the_table_is_the_papers() -> None:
+    rows = chosen_rows(["all"])
+    assert list(rows) == list(TABLE)
+    assert len(rows) == 32
+    assert sum(EPOCHS) == 40_960
+    assert sum(not row.reset for row in rows.values()) == 5
+    assert sum(paper.w_best for paper in TABLE.values()) == -143  # the sum of the paper's column
+    assert sum(paper.w_worst for paper in TABLE.values()) == -41_507
+
+
+def test_every_row_without_resets() -> None:
+    rows = chosen_rows(["all-4", "simple-2 + constant-1.09"], no_reset=True)
+    assert list(rows) == ["all-4", "simple-2 + constant-1.09 (no reset)"]
+    assert rows["simple-2 + constant-1.09 (no reset)"].name in TABLE
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("simpel-2 + fast", "did you mean 'simple-2'"),
+        ("all-4 + constnat-1.10", "did you mean 'constant-1.10'"),
+        ("n-1-simpel", "did you mean 'n-1-simple'"),
+        ("simple + constant-1.01 (no rest)", "did you mean 'no reset'"),
+    ],
+)
+def test_a_name_that_does_not_parse_gets_the_nearest_one(text: str, says: str) -> None:
+    with pytest.raises(UnknownNameError, match=says):
+        chosen_rows([text])
+
+
+@pytest.mark.parametrize("text", ["", "simple +", "0*simple", "99*simple", "n-99-simple", "all-4 (no reset)"])
+def test_a_portfolio_that_cannot_be_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValueError):
+        chosen_rows([text])
+
+
+def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert cli.main(["reproduce", "dialogue", "--rows", "simple + constant-1.007", "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "nobody has a constant-1.007: add --generate" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_stored_constants_have_the_mean_returns_of_their_names() -> None:
+    stored = constants.stored()
+    needed = {one.mu for row in chosen_rows(["all"]).values() for one in row.constants}
+    assert needed == set(stored)
+    for mu, policies in stored.items():
+        assert len({policy.candidate for policy in policies}) == len(policies) >= (16 if mu == "1.11" else 8)
+        assert all(abs(policy.mean - float(mu)) <= constants.TOLERANCE for policy in policies)
+        portfolio = members([Member(3, square=1, constant=1)], [policies[0].array])
+        mean, deviation = mean_value(run_key(9, "again"), GAME, portfolio, 50_000)
+        assert abs(mean - policies[0].mean) < 4 * deviation / 50_000**0.5
+
+
+def test_the_stated_rule_makes_the_stored_policies_again() -> None:
+    assert constants.generate({"1.13": 1}, seed=0)["1.13"] == constants.stored()["1.13"][:1]
+
+
+def test_a_mean_return_that_no_policy_has_is_refused() -> None:
+    found = constants.generate({"1.90": 8}, seed=0, candidates=8)["1.90"]
+    with pytest.raises(InvalidValueError, match="0 of 8 policies were found"):
+        constants.as_arrays(found, "1.90", 8)
+
+
+def test_generated_policies_survive_their_storage() -> None:
+    policies = constants.stored()["1.09"]
+    assert constants.from_arrays(constants.as_arrays(policies, "1.09", 8)) == policies
+
+
+def test_constant_policies_take_turns() -> None:
+    """Run 8 has the policy of run 0 again: one policy alone gives the same."""
+    row, known = parse("constant-1.01"), constants.stored()
+    same = one_run(row, known, seed=0, run=constants.POLICIES)
+    alone = one_run(row, {"1.01": known["1.01"][:1]}, seed=0, run=constants.POLICIES)
+    other = one_run(row, {"1.01": known["1.01"][1:2]}, seed=0, run=constants.POLICIES)
+    assert same.returns.tolist() == alone.returns.tolist() != other.returns.tolist()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("dialogue") / "out"
+    assert reproduce(out, jobs=2) == 0
+    return out
+
+
+def reproduce(out: Path, *, jobs: int) -> int:
+    return cli.main(["reproduce", "dialogue", "--rows", *ROWS, "--runs", "4", "--jobs", str(jobs), "--out", str(out)])
+
+
+def test_the_summary_tells_rows_and_algorithms(results: Path) -> None:
+    summary = json.loads((results / "summary.json").read_text())
+    assert list(summary["rows"]) == list(ROWS)
+    assert set(summary["canonical"]) == {"simple", "fast", "constant-1.01"}
+    row = summary["rows"]["simple + constant-1.01"]
+    assert (row["best"], row["worst"], row["paper"]) == ("simple", "constant-1.01", None)
+    for regret in ("w_best", "w_worst"):
+        assert set(row[regret]) == {"mean", "ci95", "runs"}
+        assert row[regret]["runs"] == 4
+    assert -6500 < row["w_worst"]["mean"] < -4500  # (1.01 - 1.14) * 40,960 is about -5,300
+    by_epoch = summary["canonical"]["simple"]["by_epoch"]["mean"]
+    assert len(by_epoch) == 12
+    assert by_epoch[0] < 0.75 < 1.12 < by_epoch[11]
+    total = np.dot(by_epoch, EPOCHS) / sum(EPOCHS)
+    assert summary["canonical"]["simple"]["mean_return"]["mean"] == pytest.approx(total)
+
+
+def test_regrets_are_paired_differences(results: Path) -> None:
+    alone, both = (np.load(results / "parts" / f"{name}-00000.npz")["returns"].sum(axis=1) for name in ("simple", "simple+fast"))
+    row = json.loads((results / "summary.json").read_text())["rows"]["simple + fast"]
+    which = row["w_best"] if row["best"] == "simple" else row["w_worst"]
+    assert which["mean"] == pytest.approx((alone - both).mean())
+    assert which["ci95"] == pytest.approx(3.182446 * (alone - both).std(ddof=1) / 2)  # Student's t, 3 degrees of freedom
+
+
+def test_a_constant_that_is_not_reset_is_tried_less(results: Path) -> None:
+    rows = json.loads((results / "summary.json").read_text())["rows"]
+    kept, reset = (np.array(rows[name]["selection_ratios"])[-1, 1] for name in (ROWS[2], ROWS[1]))
+    assert kept < reset
+
+
+def test_all_files_are_there(results: Path) -> None:
+    expected = {"table.csv", "canonical.csv", "policies.csv", "selections.csv", "figure2.png", "table.svg", "report.html"}
+    assert expected <= {path.name for path in results.iterdir()}
+
+
+def test_an_interrupted_sweep_continues_and_jobs_do_not_matter(results: Path) -> None:
+    before = (results / "summary.json").read_bytes()
+    (results / "parts" / "simple+fast-00000.npz").unlink()
+    assert reproduce(results, jobs=1) == 0
+    assert (results / "summary.json").read_bytes() == before
+    assert BLOCK >= 4
