@@ -25,6 +25,9 @@ EXPERIMENTS = {
     "bounds": Command(
         "esbas.experiments.bounds", "Bounds", "The paper's regret bounds (Table 1, Theorems 1-3), checked by experiment."
     ),
+    "dialogue": Command(
+        "esbas.experiments.dialogue", "Dialogue", "The paper's negotiation dialogue (Section 4): ESBAS over 32 portfolios."
+    ),
     "gridworld": Command(
         "esbas.experiments.gridworld", "Gridworld", "The paper's fruit grid (Section 5.1): SSBAS over learning rates."
     ),
