@@ -123,18 +123,24 @@ class SharedReplay:
 
         Both `steps` and `gamma` are broadcast against the rows.
         """
-        rewards, last = self._columns["rewards"], rows
-        returns, gamma = rewards[rows], np.asarray(gamma, np.float32)
-        discounts = np.broadcast_to(gamma, rows.shape)
-        for step in range(1, int(np.max(steps))):
-            further = (np.asarray(steps) > step) & (self._tails.places[last] < 0)
-            last = np.where(further, (last + 1) % self._rows, last)
-            returns = np.where(further, returns + discounts * rewards[last], returns)
-            discounts = np.where(further, discounts * gamma, discounts)
+        last, returns, discounts = self._look_ahead(rows, np.asarray(steps), np.asarray(gamma, np.float32))
         stacks = self._stacks(rows)
         following = self._following_stacks(last, stacks if last is rows else None)
         actions, terminated = self._columns["actions"][rows], self._columns["terminated"][last]
         return Batch(stacks, actions, returns, discounts, following, terminated)
+
+    def _look_ahead(self, rows: Array, steps: Array, gamma: Array) -> tuple[Array, Array, Array]:
+        """The rows of the last steps that count, Σ γ^j r, and γ^m."""
+        rewards, n = self._columns["rewards"], int(steps.max())
+        if n == 1:
+            return rows, rewards[rows], np.broadcast_to(gamma, rows.shape)
+        offsets = np.arange(n)
+        ahead = (rows[..., None] + offsets) % self._rows  # (..., n)
+        over = np.logical_or.accumulate(self._tails.places[ahead] >= 0, axis=-1)
+        counts = np.broadcast_to(offsets < steps[..., None], over.shape).copy()
+        counts[..., 1:] &= ~over[..., :-1]  # nothing counts behind the end of a piece
+        powers, reached = gamma[..., None] ** offsets.astype(np.float32), counts.sum(-1)
+        return (rows + reached - 1) % self._rows, (rewards[ahead] * powers * counts).sum(-1), gamma ** reached.astype(np.float32)
 
     def _stacks(self, rows: Array) -> Array:
         """The observations of these rows."""
