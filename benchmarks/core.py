@@ -53,11 +53,12 @@ def _loop(name: str, policy: Any, *, episodes: int) -> None:
     """The same policy by hand and in the loop, which here is online: every transition is shown to every learner."""
     env = gymnasium.make(name)
     bare_steps, loop_steps = [0], [0]
+    seeds = [seeding.episode(0, number)[1] for number in range(1, episodes + 1)]  # the loop makes them as it goes
 
     def bare() -> float:
         rng, start, steps = np.random.default_rng(0), time.process_time(), 0
-        for number in range(1, episodes + 1):
-            observation, _ = env.reset(seed=seeding.integer(0, "environment", number))
+        for seed in seeds:
+            observation, _ = env.reset(seed=seed)
             terminated = truncated = False
             while not (terminated or truncated):
                 observation, _, terminated, truncated, _ = env.step(policy.act(observation, rng))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from esbas import seeding
-from esbas.errors import NotEpisodicError
+from esbas.errors import NotEpisodicError, require
 from esbas.faults import Fault, Roster
 from esbas.learner import Policy
 from esbas.objective import Objective
@@ -74,8 +74,7 @@ class Loop:
 
     def _play(self, policy: Policy) -> Trajectory:
         """An episode's randomness depends on the run's seed and the episode's number alone, whoever acts."""
-        number = self.number + 1
-        rng, seed = seeding.generator(self.seed, "acting", number), seeding.integer(self.seed, "environment", number)
+        rng, seed = seeding.episode(self.seed, self.number + 1)
         see = self.roster.step if self.selector.online else None
         return play(self.env, policy, rng=rng, seed=seed, max_steps=self.max_steps, see=see)
 
@@ -99,6 +98,7 @@ def play(
         probability = tell(observation, action) if tell else math.nan
         following, reward, terminated, truncated, _ = env.step(action)
         following, reward = _own(following), float(reward)
+        require(math.isfinite(reward), "a reward is finite", "mend the environment", reward=reward)
         if see:
             see(Transition(observation, action, reward, following, terminated, truncated, probability))
         observations.append(following)

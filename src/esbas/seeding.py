@@ -28,6 +28,12 @@ def integer(seed: int, *name: str | int) -> int:
     return int(sequence(seed, *name).generate_state(1)[0] >> 1)
 
 
+def episode(seed: int, number: int) -> tuple[np.random.Generator, int]:
+    """What one episode of a run draws from: a generator for whoever acts, and a seed for `env.reset`."""
+    rng = generator(seed, "episode", number)
+    return rng, int(rng.integers(2**31))
+
+
 def state_of(rng: np.random.Generator) -> dict[str, Any]:
     """The generator's state as plain data."""
     return dict(rng.bit_generator.state)

@@ -106,6 +106,8 @@ def run(
     members = portfolio if isinstance(portfolio, Portfolio) else Portfolio(portfolio)
     names = {"arms": selector.arms, "learners": members.names}
     require(selector.arms == members.names, "a selector's arms are the names of the learners, in order", **names)
+    restless = [learner.name for learner in members if learner.name in selector.stationary and not learner.stationary]
+    require(not restless, "arms told to be stationary have learners that never learn", stationary=restless)
     require(max_steps >= 1, "max_steps >= 1", max_steps=max_steps)
     stepwise = selector.online and all(hasattr(learner, "step") or learner.stationary for learner in members)
     require(keep_data or stepwise, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)

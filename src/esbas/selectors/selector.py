@@ -58,6 +58,11 @@ class Selector(ABC):
         return tuple(self._arms)
 
     @property
+    def stationary(self) -> frozenset[str]:
+        """The arms whose learners never learn."""
+        return frozenset(self._stationary)
+
+    @property
     def number(self) -> int:
         """How many choices were asked for so far."""
         return self._number

@@ -47,7 +47,7 @@ class _Case:
     max_steps: int
 
     def episode(self, policy: Policy, number: int) -> Trajectory:
-        rng, seed = seeding.generator(self.seed, "acting", number), seeding.integer(self.seed, "environment", number)
+        rng, seed = seeding.episode(self.seed, number)
         _start(policy)
         return play(self.env, policy, rng=rng, seed=seed, max_steps=self.max_steps)
 

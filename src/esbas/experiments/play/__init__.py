@@ -51,7 +51,8 @@ def main(config: Play) -> None:
                 break
             number += 1
             print(f"\n--- Dialogue {number} ---")
-            _play(env, policy, rng=seeding.generator(seed, "acting", number), seed=seeding.integer(seed, "environment", number))
+            rng, env_seed = seeding.episode(seed, number)
+            _play(env, policy, rng=rng, seed=env_seed)
             if config.log is not None:
                 write_dialogues(config.log, [env.dialogue], append=True)
     except (Quit, KeyboardInterrupt):
