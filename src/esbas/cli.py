@@ -19,7 +19,10 @@ class Command:
 
 
 COMMANDS = {
-    "demo": Command("esbas.experiments.demo", "Demo", "See SSBAS and ESBAS choose among Q-learners on a small task (a minute).")
+    "demo": Command("esbas.experiments.demo", "Demo", "See SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
+    "play": Command(
+        "esbas.experiments.play", "Play", "Take part in the paper's negotiation dialogue, as its user or as its system."
+    ),
 }
 EXPERIMENTS = {
     "bounds": Command(
@@ -30,6 +33,9 @@ EXPERIMENTS = {
     ),
     "gridworld": Command(
         "esbas.experiments.gridworld", "Gridworld", "The paper's fruit grid (Section 5.1): SSBAS over learning rates."
+    ),
+    "stationary": Command(
+        "esbas.experiments.stationary", "Stationary", "The regret of every bandit on arms that do not change, as a yardstick."
     ),
 }
 
@@ -51,13 +57,13 @@ Examples
   esbas demo --runs 40 --out my-demo     More runs, elsewhere
   esbas reproduce bounds --help          What an experiment does and its options
 
-Every command writes into a folder (--out). Ctrl-C keeps what is finished; the same command continues there.
+The demo and the experiments write into a folder (--out). Ctrl-C keeps what is finished; the same command continues there.
 """
 
 REPRODUCE_HELP = """\
 Usage: esbas reproduce EXPERIMENT [options]
 
-Runs an experiment of the paper (Laroche & Féraud, ICLR 2018) and writes tables, figures and a report into ./esbas-EXPERIMENT.
+Runs an experiment on the paper (Laroche & Féraud, ICLR 2018) and writes tables, figures and a report into ./esbas-EXPERIMENT.
 
 Experiments
 {experiments}
