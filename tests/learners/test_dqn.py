@@ -20,7 +20,7 @@ from esbas.learners._torch import torch
 from esbas.learners.dqn import DQN
 from esbas.learners.networks import Network
 from esbas.learners.replay import SharedReplay
-from esbas.testing import Corridor
+from esbas.testing import Corridor, check_learner
 
 VECTORS = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 IMAGES = gym.spaces.Box(0, 255, (2, 12, 12), np.uint8)
@@ -138,6 +138,11 @@ def test_n_step_targets_reach_a_distant_reward() -> None:
         learned[n_step] = learner.values(0)[0]
     assert learned[1] == pytest.approx(0, abs=0.01)
     assert learned[4] == pytest.approx(0.9**3, abs=0.05)
+
+
+def test_keeps_the_contract_of_learners() -> None:
+    env = gym.make("CartPole-v1")
+    check_learner(lambda: DQN("it", replay=SharedReplay(env, capacity=300), **QUICK | {"train_every": 5}), env, episodes=3)
 
 
 def test_solves_the_corridor() -> None:

@@ -91,7 +91,7 @@ class Network:
         return x
 
     def _prepared(self, observations: Array) -> torch.Tensor:
-        x = torch.from_numpy(np.ascontiguousarray(observations))
+        x = torch.from_numpy(observations if observations.flags.writeable else observations.copy())  # PyTorch wants to own it
         if self._labels:
             return torch.nn.functional.one_hot(x - self._first, self._labels).float()
         x = x.float()

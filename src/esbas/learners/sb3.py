@@ -107,7 +107,7 @@ class SB3Learner:
     def act(self, observation: Any) -> Any:
         """The action that the model would take while it learns."""
         with self._generators:
-            action, stored = hooks.sample_action(self.model, self._see(np.asarray(observation)))
+            action, stored = hooks.sample_action(self.model, self._see(np.array(observation)))
         if spaces.is_discrete(self.action_space):
             return int(action[0])
         taken = np.clip(action[0], self.action_space.low, self.action_space.high)  # rounding may leave the space
