@@ -79,27 +79,39 @@ class EveryEpisode(Setup):
         return np.arange(1, self.episodes + 1)
 
 
-def ordinary_run_from_shared_draws(setup: Setup, name: str, monkeypatch: pytest.MonkeyPatch, *, seed: int, run: int):
+class SharedPolicy:
+    """A policy with its generator replaced."""
+
+    def __init__(self, policy, shared: SharedDraws) -> None:
+        self._policy, self._draws = policy, PolicyDraws(shared)
+
+    def act(self, observation, rng):
+        del rng
+        return self._policy.act(observation, self._draws)
+
+
+def ordinary_run_from_shared_draws(setup: Setup, name: str, *, seed: int, run: int):
     """`esbas.run` on the ordinary objects, nothing but the generators replaced: length, value and arm of each episode."""
     shared = SharedDraws(seed, run)
     env, portfolio, selector = SharedGrid(setup.grid.text, shared), setup.portfolio(name), setup.selector(name, seed=0)
-    monkeypatch.setattr("esbas.runner.seeding.generator", lambda *_: PolicyDraws(shared))
+    for learner in portfolio:
+        learner.policy = lambda own=learner.policy: SharedPolicy(own(), shared)
     records = list(esbas.run(env, portfolio, selector, episodes=setup.episodes, objective=setup.objective()))
     assert not any(record.faults for record in records)
     return [(record.length, record.value, selector.arms.index(record.arm)) for record in records]
 
 
-def both_runs(setup: Setup, name: str, monkeypatch: pytest.MonkeyPatch):
+def both_runs(setup: Setup, name: str):
     transitions, objective, selections = compiled_run(setup, name, seed=1, run=2)
     assert (selections.sum(axis=1) == 1).all()
     compiled = list(zip(transitions.tolist(), objective.tolist(), selections.argmax(axis=1).tolist(), strict=True))
-    return compiled, ordinary_run_from_shared_draws(setup, name, monkeypatch, seed=1, run=2)
+    return compiled, ordinary_run_from_shared_draws(setup, name, seed=1, run=2)
 
 
 @pytest.mark.parametrize("name", ["ssbas", "esbas", "0.01", "annealed"])
-def test_the_same_draws_give_the_same_run(name, monkeypatch):
+def test_the_same_draws_give_the_same_run(name):
     setup = EveryEpisode(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.3, episodes=500)
-    compiled, ordinary = both_runs(setup, name, monkeypatch)
+    compiled, ordinary = both_runs(setup, name)
     assert compiled == ordinary
     lengths, values, arms = (set(column) for column in zip(*compiled, strict=True))
     assert len(lengths) > 30  # many different episodes
@@ -107,16 +119,16 @@ def test_the_same_draws_give_the_same_run(name, monkeypatch):
     assert name in ("0.01", "annealed") or arms == {0, 1, 2, 3}
 
 
-def test_the_same_draws_give_the_same_run_of_one_learner_that_learns_by_epochs(monkeypatch):
+def test_the_same_draws_give_the_same_run_of_one_learner_that_learns_by_epochs():
     setup = EveryEpisode(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.5, episodes=300, horizon=250, epochal=True)
-    compiled, ordinary = both_runs(setup, "0.1", monkeypatch)
+    compiled, ordinary = both_runs(setup, "0.1")
     assert compiled == ordinary
     assert len({value for _, value, _ in compiled}) > 20
 
 
-def test_the_same_draws_give_the_same_run_on_the_map_of_the_experiment(monkeypatch):
+def test_the_same_draws_give_the_same_run_on_the_map_of_the_experiment():
     setup = EveryEpisode(grid=FruitMap(), gamma=0.9, epsilon=0.2, episodes=400)
-    compiled, ordinary = both_runs(setup, "0.1", monkeypatch)
+    compiled, ordinary = both_runs(setup, "0.1")
     assert compiled == ordinary
     assert len({value for _, value, _ in compiled}) > 20
 

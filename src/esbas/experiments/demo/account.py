@@ -1,52 +1,48 @@
 """What came out of the demo: table, figure, report."""
 
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from esbas.experiments.demo.task import METHODS, RATES, SELECTORS, TIME_LIMIT
-from esbas.reporting import Estimate, Results, Section, estimate, estimates, figures, terminal
+from esbas.experiments.gridworld.analysis import Analysis, title
+from esbas.experiments.gridworld.setup import RATES
+from esbas.reporting import Results, Section, estimate, estimates, figures, terminal
 
-Runs = dict[str, NDArray[Any]]  # by method, (R, T)
+TASK = """
+An agent walks on a grid (N, E, S, W) and has to eat all fruits, as fast as it can. A fruit is a reward of 1, but every reward
+carries noise of variance 1, so that a single one says little. Four Q-learners differ in their learning rate alone: a high rate is
+soon of use but stays blurred by the noise, a low one needs long and ends up sharp. Nobody says in advance which to take.
 
-WHEN = {"online": "from every step", "epochs": "by epochs"}
-TASK = f"""
-A walker has to find the corner of a 3 × 3 grid in as few steps as it can, {TIME_LIMIT} at most.
-One move in ten slips into a random direction, and rewards are noisy.
-Three Q-learners differ in their learning rate alone: {", ".join(f"{name} ({rate:g})" for name, rate in RATES.items())}.
-A fast learner is soon of use, but noise keeps it blurred; a slow one needs long and ends up sharp.
-Nobody says in advance which one to take.
-
-One learner acts per episode, and all learn from what happens, whoever acts.
-`SSBAS` selects while the learners learn from every step, with a bandit on the last half of all episodes.
-`ESBAS` selects among policies that stay as they are within an epoch: epochs have 1, 2, 4, ... episodes, and learners learn when
-one starts.
+One learner acts per episode, and all learn from what happens, whoever acts. `SSBAS` selects while the learners learn from every
+step: a bandit on the last half of all episodes. `ESBAS` selects among policies that stay as they are within an epoch; epochs have
+1, 2, 4, ... episodes, and learners learn between them. That is harder, so it gets an easier map and learners that explore more.
 For comparison, each learner acts and learns alone.
+
+The objective is the number of steps until the last fruit is eaten, 200 if 100 steps did not suffice. The last bin is the last
+tenth of a decade: about the last fifth of all episodes.
 """
+WHEN = {"ssbas": "from every step", "esbas": "by epochs"}
+_RATES = [str(rate) for rate in RATES]
 
 
-def tell(results: Results, steps: Runs, arms: Runs) -> None:
+def tell(results: Results, analyses: Mapping[str, Analysis]) -> None:
     """Write table, figure, summary and report; print table, findings and where the report is."""
-    runs, episodes = steps[METHODS[0]].shape
-    whole = {method: estimate(steps[method].mean(axis=1)) for method in METHODS}
-    last = {method: estimate(steps[method][:, -(episodes // 10) :].mean(axis=1)) for method in METHODS}
-    shares = {
-        selector: {name: float(np.mean(arms[f"{setting}-{selector}"] == k)) for k, name in enumerate(RATES)}
-        for setting, selector in SELECTORS.items()
-    }
-    results.summary({"steps": whole, "steps_last_tenth": last, "shares": shares})
-    columns = ("learning", "who_acts", "mean_steps", "ci95", "mean_steps_last_tenth", "ci95_last_tenth", "runs")
-    numbers = [(whole[m].mean, whole[m].ci95, last[m].mean, last[m].ci95, runs) for m in METHODS]
-    results.table("methods", columns, [(*_name(m), *row) for m, row in zip(METHODS, numbers, strict=True)])
-    results.figure("demo", draw(steps, arms))
-    header = ("learning", "who acts", "steps, whole run", "steps, last tenth")
-    rows = [(*_name(method), whole[method], last[method]) for method in METHODS]
-    findings = [_finding(setting, steps, whole) for setting in SELECTORS]
-    note = f"Steps to the goal, fewer are better: mean and 95 % interval over {runs} runs of {episodes:,} episodes."
+    lines = [(analysis, selector, name) for selector, analysis in analyses.items() for name in analysis.names]
+    runs = len(lines[0][0].transitions(lines[0][2]))
+    header = ("learning", "who acts", "steps, whole run", "steps, last bin")
+    rows = [(WHEN[selector], _who(name), estimate(a.whole(name)), a.final(name)) for a, selector, name in lines]
+    findings = [_finding(analysis, selector) for selector, analysis in analyses.items()]
+    results.table(
+        "methods",
+        ("learning", "who_acts", "mean_steps", "ci95", "mean_steps_last_bin", "ci95_last_bin", "runs"),
+        [(learning, who, whole.mean, whole.ci95, last.mean, last.ci95, runs) for learning, who, whole, last in rows],
+    )
+    results.summary({selector: analysis.summary() for selector, analysis in analyses.items()})
+    results.figure("demo", draw(analyses))
+    note = f"Steps to eat all fruits, fewer are better: mean and 95 % interval over {runs} runs."
+    maps = "\n\n".join(f"Map of {title(name)}: `{'` `'.join(analysis.setup.grid.rows)}`" for name, analysis in analyses.items())
     sections = [
-        Section("The task", TASK),
+        Section("The task", TASK + "\n\n" + maps),
         Section("What came out", "\n\n".join(findings), (header, rows), caption=note),
         Section(
             "How it went",
@@ -56,44 +52,50 @@ def tell(results: Results, steps: Runs, arms: Runs) -> None:
         ),
     ]
     results.report("Which learner should control the next episode?", sections)
-    terminal.print_table(note, header, rows, bold=[k for k, m in enumerate(METHODS) if m.split("-")[1] in SELECTORS.values()])
+    terminal.print_table(note, header, rows, bold=[k for k, (_, _, name) in enumerate(lines) if name in analyses])
     terminal.print_text(*findings, f"Report: {results.folder / 'report.html'}")
 
 
-def draw(steps: Runs, arms: Runs) -> Figure:
+def draw(analyses: Mapping[str, Analysis]) -> Figure:
     """Learning curves on top, selection shares below; SSBAS on the left, ESBAS on the right."""
-    figure, panels = figures.new_panels(2, columns=2, width=10, height=6.5, share_x=True)
-    edges = figures.log_bins(steps[METHODS[0]].shape[1])
-    middles = figures.bin_middles(edges)
-    for column, (setting, selector) in enumerate(SELECTORS.items()):
-        curves, areas = panels[column], panels[2 + column]
-        for name, colour in zip(RATES, figures.COLOURS, strict=False):
-            band = estimates(figures.bin_means(steps[f"{setting}-{name}"], edges))
-            figures.curve_with_band(curves, middles, *band, name, colour=colour, style="--")
-        band = estimates(figures.bin_means(steps[f"{setting}-{selector}"], edges))
-        figures.curve_with_band(curves, middles, *band, " / ".join(SELECTORS.values()), colour=figures.INK, width=2.6)
-        chosen = [figures.bin_means(arms[f"{setting}-{selector}"] == k, edges).mean(axis=0) for k in range(len(RATES))]
-        figures.stacked_shares(areas, middles, chosen, list(RATES))
-        figures.logarithmic(areas)
-        curves.set_ylim(0, TIME_LIMIT)
-        figures.label(curves, x="", y="time to the goal [steps]", title=f"{selector}: learning {WHEN[setting]}")
+    figure, panels = figures.new_panels(2, columns=len(analyses), width=10, height=6.8)
+    for column, (selector, analysis) in enumerate(analyses.items()):
+        curves, areas = panels[column], panels[len(analyses) + column]
+        optimum, shares = analysis.setup.grid.optimum(), analysis.shares(selector).mean(axis=0).T  # (K, bins)
+        for rate, colour in zip(_RATES, figures.COLOURS, strict=False):
+            band = estimates(analysis.objective(rate))
+            figures.curve_with_band(curves, analysis.edges, *band, title(rate), colour=colour, style="--")
+        band = estimates(analysis.objective(selector))
+        figures.curve_with_band(curves, analysis.edges, *band, " / ".join(map(title, analyses)), colour=figures.INK, width=2.6)
+        curves.axhline(optimum, color=figures.QUIET, linestyle=":", label="optimum")
+        figures.stacked_shares(areas, analysis.edges, shares, _RATES)
+        for axes in (curves, areas):
+            figures.logarithmic(axes)
+            axes.set_xlim(min(10, analysis.edges[-1] / 2), analysis.edges[-1])  # before, every arm has its first turns
+        figures.logarithmic(curves, x=False, y=True)
+        ticks = [tick for tick in (5, 10, 20, 50, 100, 200) if tick > 0.9 * optimum]
+        curves.set_yticks(ticks, [str(tick) for tick in ticks])
+        curves.set_yticks([], minor=True)
+        curves.set_ylim(0.85 * optimum, 230)
+        figures.label(curves, x="", y="time per episode [steps]", title=f"{title(selector)}: learning {WHEN[selector]}")
         figures.label(areas, x="meta-time τ [episodes]", y="chosen to act [% of episodes]")
     figures.shared_legend(figure, panels[0])
     return figure
 
 
-def _name(method: str) -> tuple[str, str]:
-    setting, who = method.split("-")
-    return WHEN[setting], who if who in SELECTORS.values() else f"{who} alone"
+def _who(name: str) -> str:
+    return f"{title(name)} alone" if name in _RATES else title(name)
 
 
-def _finding(setting: str, steps: Runs, whole: dict[str, Estimate]) -> str:
-    """The selector against the learner that turned out best alone: the mean of the differences, run by run."""
-    selector = f"{setting}-{SELECTORS[setting]}"
-    best = min((f"{setting}-{name}" for name in RATES), key=lambda method: whole[method].mean)
-    difference = estimate(steps[selector].mean(axis=1) - steps[best].mean(axis=1))
-    name, selected, alone = best.split("-")[1], whole[selector], whole[best]
-    return (
-        f"Learning {WHEN[setting]}, {SELECTORS[setting]} took {selected} steps per episode over the whole run. "
-        f"The best learner alone turned out to be {name}, with {alone}. The difference is {difference} (run by run)."
-    )
+def _finding(analysis: Analysis, selector: str) -> str:
+    """The selector against the learners that turned out best alone: means of the differences, run by run."""
+    whole = {name: analysis.whole(name) for name in analysis.names}  # (R,) each
+    last = {name: analysis.objective(name)[:, -1] for name in analysis.names}
+    told = []
+    for when, steps in (("over the whole run", whole), ("in the last bin", last)):
+        best = min((steps[rate].mean(), rate) for rate in _RATES)[1]
+        difference = estimate(steps[selector] - steps[best])
+        told.append(
+            f"{when} {estimate(steps[selector])} (best alone: {title(best)}, {estimate(steps[best])}; difference {difference})"
+        )
+    return f"Learning {WHEN[selector]}, {title(selector)} took, in steps per episode, {' and '.join(told)}."

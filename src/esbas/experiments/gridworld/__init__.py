@@ -40,6 +40,7 @@ def main(config: Gridworld) -> None:
     """Run what is not finished yet, and write tables, figures and the report."""
     require(config.runs >= 1, "runs >= 1", runs=config.runs)
     require(config.seed >= 0, "seed >= 0", seed=config.seed)
+    require(config.jobs >= 1, "jobs >= 1", jobs=config.jobs)
     setup = Setup(grid=read_map(config.map), gamma=config.gamma, epsilon=config.epsilon, episodes=config.episodes)
     also = tuple(dict.fromkeys(name.lower() for name in config.also if name.lower() not in COMPILED))
     for name in also:
