@@ -6,21 +6,6 @@ import numpy as np
 from esbas.reporting import figures
 
 
-def test_bins_cover_all_episodes_once():
-    for total in (1, 2, 9, 10, 1500, 10**6):
-        edges = figures.log_bins(total)
-        assert edges[0] == 0
-        assert edges[-1] == total
-        assert (np.diff(edges) > 0).all()
-    np.testing.assert_array_equal(figures.log_bins(1000, per_decade=1), [0, 10, 100, 1000])
-    np.testing.assert_array_equal(figures.bin_middles([0, 10, 100]), [5.5, 55.5])
-
-
-def test_means_within_bins():
-    values = np.arange(12.0).reshape(2, 6)
-    np.testing.assert_array_equal(figures.bin_means(values, [0, 1, 3, 6]), [[0, 1.5, 4], [6, 7.5, 10]])
-
-
 def test_a_curve_has_its_band():
     _, axes = figures.new_figure()
     figures.curve_with_band(axes, [1, 2, 3], [1, 2, 3], [0.5, 0.5, 0.5], "a")

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5d3a9b", "#6b6b6b")
 """Okabe and Ito's palette, without its yellow, which is too light for lines; safe for the colour-blind."""
@@ -110,24 +110,3 @@ def logarithmic(axes: Axes, *, x: bool = True, y: bool = False) -> None:
     if y:
         axes.set_yscale("log")
     axes.grid(True, which="minor", color="#f1f3f6", linewidth=0.6)
-
-
-def log_bins(total: int, *, first: int = 10, per_decade: int = 10) -> NDArray[np.int64]:
-    """Edges 0 = e_0 < e_1 < ... = total of bins of meta-time; behind `first`, they are equally wide on a logarithmic axis."""
-    first = min(first, total)
-    steps = max(1, round(per_decade * np.log10(total / first)))
-    edges = np.round(np.geomspace(first, total, steps + 1)).astype(np.int64)
-    return np.unique(np.concatenate([[0], edges]))
-
-
-def bin_middles(edges: ArrayLike) -> NDArray[np.float64]:
-    """The mean number of the episodes in each bin of `log_bins`, (B + 1,) -> (B,)."""
-    ends = np.asarray(edges, np.float64)
-    return np.asarray((ends[:-1] + 1 + ends[1:]) / 2)
-
-
-def bin_means(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64]:
-    """The mean over meta-time within each bin of `log_bins`, (R, T) -> (R, B)."""
-    starts = np.asarray(edges)[:-1]
-    sums = np.add.reduceat(np.asarray(values, np.float64), starts, axis=1)
-    return np.asarray(sums / np.diff(np.asarray(edges)))
