@@ -119,7 +119,7 @@ class Exp3R(Exp3):
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         """Start a round."""
         ticket = super().pull(arm, probability=probability)
-        if self.rng.random() < self.gamma / self.n_arms / self.probabilities()[arm]:
+        if self.rng.random() * self.probability(ticket) < self.gamma / self.n_arms:
             self._uniform.add(ticket)
         return ticket
 
