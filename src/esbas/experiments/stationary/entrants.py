@@ -34,12 +34,12 @@ def one_run(name: str, *, means: tuple[float, ...], rounds: int, seed: int, run:
     draws = seeding.generator(seed, "stationary", "rewards", run).random((rounds, len(means)))
     rewards = (draws < means).astype(np.float64).tolist()  # (T, K)
     bandit = factory(name, rounds)(len(means), rng=seeding.generator(seed, "stationary", name, run))
-    gaps, regret = [max(means) - mean for mean in means], 0.0
+    pulls = [0] * len(means)
     for row in rewards:
         arm = bandit.choose()
         bandit.update(arm, row[arm])
-        regret += gaps[arm]
-    return regret
+        pulls[arm] += 1
+    return sum(count * (max(means) - mean) for count, mean in zip(pulls, means, strict=True))
 
 
 def block(
