@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esbas import ESBAS, Fixed, TrajectorySet
+from esbas import ESBAS, Fixed, TrajectorySet, run
 from esbas.envs import NegotiationDialogue
 from esbas.envs.dialogue_user import UserParameters
 from esbas.envs.negotiation import ScoreModel, negotiation_return
@@ -132,6 +132,23 @@ def test_a_greedy_policy_earns_the_same_as_with_the_objects() -> None:
     mean, deviation = mean_value(counter.run_key(0), GAME, members([Member(3, square=1, constant=1)], [weights]), 200_000)
     assert abs(values.mean() - mean) < 4 * deviation / 1500**0.5
     assert deviation == pytest.approx(values.std(), rel=0.1)
+
+
+@pytest.mark.slow
+def test_whole_runs_earn_the_same_as_with_the_objects() -> None:
+    """Statistically: ESBAS over two learners in its ordinary loop, other draws, the same mean return in the last epoch."""
+    ordinary = np.array([_ordinary_run(seed) for seed in range(120)])
+    portfolio = members([Member(3), Member(2, square=1)], [None, None])
+    compiled = np.array([whole_run(counter.run_key(seed), GAME, portfolio, PROTOCOL)[0][160:].mean() for seed in range(4000)])
+    assert abs(ordinary.mean() - compiled.mean()) < 4 * compiled.std() / 120**0.5
+    assert ordinary.std() == pytest.approx(compiled.std(), rel=0.3)
+
+
+def _ordinary_run(seed: int) -> float:
+    learners = [fqi("simple"), fqi("fast-2")]
+    selector = ESBAS([learner.name for learner in learners], scale=None, epochs=EPOCHS)
+    going = run(NegotiationDialogue(), learners, selector, episodes=sum(EPOCHS), objective=negotiation_return(), seed=seed)
+    return float(np.mean([record.value for record in going][160:]))
 
 
 def test_words_are_uniform_and_normal() -> None:
