@@ -94,13 +94,23 @@ def fit(times: Whole, regrets: Floats, bound: Growth, *, seed: int) -> Fit:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of Table 1 with what was measured; `printed` is None where the table has no bound (the grey cell)."""
+    """A cell of Table 1 with what was measured.
+
+    Attributes:
+        regime: the two learners.
+        quantity: which regret.
+        printed: the table's bound; None where it has none (the grey cell).
+        proven: what follows from Theorem 3.
+        fit: how the regret grows.
+        worst: the largest regret of a run at the horizon over the mean of all runs.
+    """
 
     regime: Regime
     quantity: Literal["short-sighted", "absolute"]
     printed: Growth | None
     proven: Growth
     fit: Fit
+    worst: float
 
     @property
     def verdict(self) -> Verdict | Literal["no bound"]:
@@ -118,9 +128,11 @@ def cells(runs: Measured, *, seed: int) -> list[Cell]:
     regime = runs.regime
     ss, proven = regret.short_sighted_growth(regime.gap), regret.absolute_growth(regime.gap, regime.own)
     printed = regret.table_1_absolute(regime.gap, regime.own)
+    fits = fit(runs.times, runs.short_sighted, ss, seed=seed), fit(runs.times, runs.absolute, proven, seed=seed)
+    worst = [float(table[:, -1].max() / table[:, -1].mean()) for table in (runs.short_sighted, runs.absolute)]
     return [
-        Cell(regime, "short-sighted", ss, ss, fit(runs.times, runs.short_sighted, ss, seed=seed)),
-        Cell(regime, "absolute", printed, proven, fit(runs.times, runs.absolute, proven, seed=seed)),
+        Cell(regime, "short-sighted", ss, ss, fits[0], worst[0]),
+        Cell(regime, "absolute", printed, proven, fits[1], worst[1]),
     ]
 
 

@@ -40,8 +40,8 @@ def typeset(text: str, *, bold: bool = False) -> str:
 
 
 def brief(value: float) -> str:
-    """Three digits, or all those before the point."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    """Three digits, or four before the point; thousands as k."""
+    return f"{value / 1000:.3g}k" if value >= 10_000 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def exponents_figure(study: Study) -> Figure:
@@ -190,6 +190,6 @@ def best_figure(study: Study) -> Figure:
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    title = f"Regret against the oracle at T = {study.horizon:,} [return]; bold: the smallest; darker: further from it"
+    title = f"Regret against the oracle at T = {study.horizon:,} [return]; bold: the smallest"
     label(axes, x="", y="", title=title)
     return figure
