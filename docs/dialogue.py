@@ -20,6 +20,7 @@ def main(results: Path) -> None:
         "table": table(summary),
         "agreement": agreement(summary),
         "canonical": canonical(summary),
+        "by epoch": by_epoch(summary),
         "policies": policies(results),
     }
     page = DOCS / "dialogue.md"
@@ -81,6 +82,16 @@ def canonical(summary: dict[str, Any]) -> str:
         by_epoch = (f"{value:.3f}" for value in one["by_epoch"]["mean"])
         rows.append([name, interval(one["mean_return"], decimals=4), *by_epoch])
     return markdown(["algorithm", "mean return", *(f"β={epoch}" for epoch in range(12))], rows)
+
+
+def by_epoch(summary: dict[str, Any]) -> str:
+    """Where the regret of the rows that do not agree arises."""
+    rows = []
+    for name, row in summary["rows"].items():
+        if row["agrees"] != "yes":
+            regrets = row["w_best_by_epoch"]["mean"]
+            rows.append([name, row["agrees"], row["paper"]["w_best"], *(f"{regret:.0f}" for regret in regrets)])
+    return markdown(["portfolio", "agrees?", "paper", *(f"β={epoch}" for epoch in range(12))], rows)
 
 
 def policies(results: Path) -> str:

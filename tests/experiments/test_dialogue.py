@@ -9,14 +9,16 @@ import pytest
 from esbas import cli
 from esbas.errors import InvalidValueError, UnknownNameError
 from esbas.experiments.dialogue import chosen_rows, constants
+from esbas.experiments.dialogue.analysis import analyse
+from esbas.experiments.dialogue.figures import shown
 from esbas.experiments.dialogue.portfolio import parse
 from esbas.experiments.dialogue.setup import EPOCHS, GAME, TABLE
-from esbas.experiments.dialogue.sweep import BLOCK, one_run
+from esbas.experiments.dialogue.sweep import BLOCK, Outcome, alone, one_run
 from esbas.kernels.counter import run_key
 from esbas.kernels.dialogue import Member
 from esbas.kernels.negotiation import mean_value, members
 
-ROWS = ("simple + fast", "simple + constant-1.01", "simple + constant-1.01 (no reset)")
+ROWS = ("all-2-simple", "simple + constant-1.01", "simple + constant-1.01 (no reset)")
 
 
 def names(text: str) -> list[str]:
@@ -119,6 +121,40 @@ def test_constant_policies_take_turns() -> None:
     assert same.returns.tolist() == alone.returns.tolist() != other.returns.tolist()
 
 
+def outcome(first: list[float], *, arms: int = 1) -> Outcome:
+    """Runs that earned these sums in the first epoch, and nothing later."""
+    returns = np.zeros((len(first), len(EPOCHS)))
+    returns[:, 0] = first
+    return Outcome(returns, np.zeros((len(first), len(EPOCHS), arms), np.int64), np.ones((len(first), len(EPOCHS)), np.int64))
+
+
+@pytest.mark.parametrize(
+    ("esbas", "reading", "agrees"),
+    [
+        ([60.0, 70.0], "worse", "yes"),
+        ([30.0, 40.0], "worse", "reading only"),
+        ([99.0, 111.0], "as good", "no"),
+        ([140.0, 149.0], "better", "no"),
+    ],
+)
+def test_a_row_is_compared_run_by_run_with_the_best_and_the_worst_alone(esbas: list[float], reading: str, agrees: str) -> None:
+    row = parse("simple-2 + fast-2")  # the paper has 35 and -181
+    alone = {"simple-2": outcome([100.0, 110.0]), "fast-2": outcome([-90.0, -91.0])}
+    (result,) = analyse({row.name: row}, {row.name: outcome(esbas, arms=2)}, alone).rows
+    assert (result.best, result.worst) == ("simple-2", "fast-2")
+    assert result.w_best.mean == pytest.approx(105 - sum(esbas) / 2)
+    assert result.w_worst.mean == pytest.approx(-90.5 - sum(esbas) / 2)
+    assert (result.reading, result.agrees()) == (reading, agrees)
+
+
+def test_the_figure_shows_the_papers_portfolios() -> None:
+    rows = chosen_rows(["all"])
+    runs = {name: outcome([1.0, 2.0], arms=len(row.algorithms)) for name, row in rows.items()}
+    alone_runs = {one.name: outcome([1.0, 2.0]) for row in rows.values() for one in alone(row)}
+    names = [result.row.name for result in shown(analyse(rows, runs, alone_runs))]
+    assert names == ["all-2-simple", "simple-2 + constant-1.01", "all-4 + all-4-n-1"]
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("dialogue") / "out"
@@ -133,7 +169,7 @@ def reproduce(out: Path, *, jobs: int) -> int:
 def test_the_summary_tells_rows_and_algorithms(results: Path) -> None:
     summary = json.loads((results / "summary.json").read_text())
     assert list(summary["rows"]) == list(ROWS)
-    assert set(summary["canonical"]) == {"simple", "fast", "constant-1.01"}
+    assert set(summary["canonical"]) == {"simple", "simple-2", "constant-1.01"}
     row = summary["rows"]["simple + constant-1.01"]
     assert (row["best"], row["worst"], row["paper"]) == ("simple", "constant-1.01", None)
     for regret in ("w_best", "w_worst"):
@@ -148,8 +184,8 @@ def test_the_summary_tells_rows_and_algorithms(results: Path) -> None:
 
 
 def test_regrets_are_paired_differences(results: Path) -> None:
-    alone, both = (np.load(results / "parts" / f"{name}-00000.npz")["returns"].sum(axis=1) for name in ("simple", "simple+fast"))
-    row = json.loads((results / "summary.json").read_text())["rows"]["simple + fast"]
+    alone, both = (np.load(results / "parts" / f"{name}-00000.npz")["returns"].sum(axis=1) for name in ("simple", "all-2-simple"))
+    row = json.loads((results / "summary.json").read_text())["rows"]["all-2-simple"]
     which = row["w_best"] if row["best"] == "simple" else row["w_worst"]
     assert which["mean"] == pytest.approx((alone - both).mean())
     assert which["ci95"] == pytest.approx(3.182446 * (alone - both).std(ddof=1) / 2)  # Student's t, 3 degrees of freedom
@@ -168,7 +204,7 @@ def test_all_files_are_there(results: Path) -> None:
 
 def test_an_interrupted_sweep_continues_and_jobs_do_not_matter(results: Path) -> None:
     before = (results / "summary.json").read_bytes()
-    (results / "parts" / "simple+fast-00000.npz").unlink()
+    (results / "parts" / "all-2-simple-00000.npz").unlink()
     assert reproduce(results, jobs=1) == 0
     assert (results / "summary.json").read_bytes() == before
     assert BLOCK >= 4

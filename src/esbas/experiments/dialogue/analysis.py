@@ -26,8 +26,8 @@ class RowResult:
     outcome: Outcome
     best: str  # of its algorithms alone, by mean return over all runs
     worst: str
-    against_best: Floats  # (R,): what the best algorithm alone earns in a run minus what ESBAS earns
-    against_worst: Floats  # (R,)
+    against_best: Floats  # (R, epochs): what the best algorithm alone earns in a run minus what ESBAS earns
+    against_worst: Floats  # (R, epochs)
 
     @property
     def paper(self) -> Paper | None:
@@ -37,12 +37,12 @@ class RowResult:
     @property
     def w_best(self) -> Estimate:
         """The relative pseudo-regret: positive where the best algorithm alone earns more."""
-        return estimate(self.against_best)
+        return estimate(self.against_best.sum(axis=1))
 
     @property
     def w_worst(self) -> Estimate:
         """The regret relative to the worst algorithm alone: negative by what ESBAS saves."""
-        return estimate(self.against_worst)
+        return estimate(self.against_worst.sum(axis=1))
 
     @property
     def reading(self) -> str:
@@ -74,8 +74,8 @@ class RowResult:
         for constant in self.row.constants[:1]:
             policies = constants.find(constant.mu, known, second=self.row.second)
             for p, policy in enumerate(policies[: len(self.against_best)]):
-                mine = slice(p, None, len(policies))
-                yield policy, estimate(self.against_best[mine]), estimate(self.against_worst[mine])
+                best, worst = (against[p :: len(policies)].sum(axis=1) for against in (self.against_best, self.against_worst))
+                yield policy, estimate(best), estimate(worst)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Analysis:
             "canonical": {
                 name: {
                     "mean_return": estimate(outcome.totals / sum(EPOCHS)),
-                    "by_epoch": dict(zip(("mean", "ci95"), estimates(outcome.returns / np.array(EPOCHS)), strict=True)),
+                    "by_epoch": _by_epoch(outcome.returns / np.array(EPOCHS)),
                     "acts_per_dialogue": outcome.acts.sum() / (len(outcome.acts) * sum(EPOCHS)),
                 }
                 for name, outcome in self.canonical.items()
@@ -107,10 +107,10 @@ def analyse(rows: Mapping[str, Row], outcomes: Mapping[str, Outcome], canonical:
 
 
 def _row_result(row: Row, outcome: Outcome, canonical: Mapping[str, Outcome]) -> RowResult:
-    totals = {one.name: canonical[one.name].totals for one in alone(row)}
-    best = max(totals, key=lambda name: totals[name].mean())
-    worst = min(totals, key=lambda name: totals[name].mean())
-    differences = {"against_best": totals[best] - outcome.totals, "against_worst": totals[worst] - outcome.totals}
+    earned = {one.name: canonical[one.name].returns for one in alone(row)}  # (R, epochs) each
+    by_mean = sorted(earned, key=lambda name: float(earned[name].sum(axis=1).mean()))
+    best, worst = by_mean[-1], by_mean[0]
+    differences = {"against_best": earned[best] - outcome.returns, "against_worst": earned[worst] - outcome.returns}
     return RowResult(row=row, outcome=outcome, best=best, worst=worst, **differences)
 
 
@@ -127,12 +127,18 @@ def _summary_row(result: RowResult) -> dict[str, Any]:
         "w_worst": result.w_worst,
         "best": result.best,
         "worst": result.worst,
+        "w_best_by_epoch": _by_epoch(result.against_best),  # sums over the dialogues of each epoch
         "paper": result.paper and result.paper._asdict(),
         "reading": result.reading,
         "agrees": result.agrees(),
         "worst_agrees": result.worst_agrees(),
         "mean_return": estimate(result.outcome.totals / sum(EPOCHS)),
-        "by_epoch": dict(zip(("mean", "ci95"), estimates(result.outcome.returns / np.array(EPOCHS)), strict=True)),
+        "by_epoch": _by_epoch(result.outcome.returns / np.array(EPOCHS)),
         "algorithms": [algorithm.name for algorithm in result.row.algorithms],
         "selection_ratios": shares,  # (epochs, K)
     }
+
+
+def _by_epoch(samples: Floats) -> dict[str, Floats]:
+    """Means over runs and their intervals, (R, epochs) -> (epochs,) each."""
+    return dict(zip(("mean", "ci95"), estimates(samples), strict=True))

@@ -16,13 +16,14 @@ _BLUE = "#0072b2"
 
 def shown(analysis: Analysis) -> list[RowResult]:
     """The rows of the paper's Figure 2, or, if none of them was run, the first three."""
-    return [result for result in analysis.rows if result.row.name in FIGURE] or analysis.rows[:3]
+    by_name = {result.row.name: result for result in analysis.rows}
+    return [by_name[name] for name in FIGURE if name in by_name] or analysis.rows[:3]
 
 
 def performance_figure(analysis: Analysis) -> Figure:
     """Per portfolio the performance by epoch (a, c, e) and below the selection ratios (b, d, f)."""
-    results = sorted(shown(analysis), key=lambda result: list(FIGURE).index(result.row.name) if result.row.name in FIGURE else 0)
-    columns, letters = len(results), iter("acebdf")
+    results = shown(analysis)
+    columns, letters = len(results), iter("acebdf" if len(results) == 3 else "acbd" if len(results) == 2 else "ab")
     figure, panels = new_panels(2, columns=columns, width=5.2 * columns, height=8.4)
     for axes, result in zip(panels[:columns], results, strict=True):
         _performance(axes, analysis, result)
@@ -77,6 +78,7 @@ def table_figure(analysis: Analysis) -> Figure:
     ticks = [-5000, -2000, -1000, -500, -200, -100, -50, 0]
     right.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=45)
     right.minorticks_off()
+    right.set_xlim(right=60)
     for axes in (left, right):
         axes.set_ylim(-0.7, len(analysis.rows) - 0.3)
     label(left, x="regret against the best alone [return over the run]", y="", title="w. best: paper ×, measured ●")

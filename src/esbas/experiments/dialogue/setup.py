@@ -76,5 +76,5 @@ TABLE = {
 PAPER_INTERVAL = 6.0
 """The half width of the paper's 95 % intervals: "about ± 6"."""
 
-FIGURE = {"ab": "all-2-simple", "cd": "simple-2 + constant-1.01", "ef": "all-4 + all-4-n-1"}
+FIGURE = "all-2-simple", "simple-2 + constant-1.01", "all-4 + all-4-n-1"
 """The portfolios of the paper's Figure 2: performance by epoch (a, c, e) and selection ratios (b, d, f)."""

@@ -107,4 +107,4 @@ def sweep(
 
 
 def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.+-]", "", name.replace("*", "x").replace("(", "=").replace("no reset", "no-reset"))
+    return re.sub(r"[^\w.+=-]", "", name.replace("*", "x").replace("(", "=").replace("no reset", "no-reset"))
