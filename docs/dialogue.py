@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
+EPOCHS = [20, *(20 * 2**k for k in range(11))]
 COLOURS = {"worse": "red", "better": "green", "as good": "neither"}
 
 
@@ -89,9 +90,22 @@ def by_epoch(summary: dict[str, Any]) -> str:
     rows = []
     for name, row in summary["rows"].items():
         if row["agrees"] != "yes":
-            regrets = row["w_best_by_epoch"]["mean"]
-            rows.append([name, row["agrees"], row["paper"]["w_best"], *(f"{regret:.0f}" for regret in regrets)])
-    return markdown(["portfolio", "agrees?", "paper", *(f"β={epoch}" for epoch in range(12))], rows)
+            regrets, choice = row["w_best_by_epoch"]["mean"], regret_of_choice(summary, name)
+            parts = sum(regrets), choice, sum(regrets) - choice
+            rows.append([name, row["paper"]["w_best"], *(f"{number:.0f}" for number in (*parts, *regrets))])
+    return markdown(["portfolio", "paper", "measured", "choice", "rest", *(f"β={epoch}" for epoch in range(12))], rows)
+
+
+def regret_of_choice(summary: dict[str, Any], name: str) -> float:
+    """The regret if every algorithm, whenever it is selected, earned what it earns alone in that epoch on average."""
+    row, canonical = summary["rows"][name], summary["canonical"]
+    second = " (second)" if name.endswith("(second)") else ""
+    alone = [canonical[one + second * one.startswith("constant")]["by_epoch"]["mean"] for one in row["algorithms"]]
+    best, regret = canonical[row["best"]]["by_epoch"]["mean"], 0.0
+    for epoch, ratios in enumerate(row["selection_ratios"]):
+        mixed = sum(ratio * one[epoch] for ratio, one in zip(ratios, alone, strict=True))
+        regret += EPOCHS[epoch] * (best[epoch] - mixed)
+    return regret
 
 
 def policies(results: Path) -> str:
@@ -109,9 +123,9 @@ def policies(results: Path) -> str:
 
 
 def interval(estimate: dict[str, Any], *, decimals: int = 0) -> str:
-    """Such as -91 ± 11."""
+    """Such as "-91 ± 11"."""
     mean, ci95 = (f"{estimate[key]:.{decimals}f}" for key in ("mean", "ci95"))
-    return f"{mean.replace('-', '−')} ± {ci95}"
+    return f"{mean} ± {ci95}"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
