@@ -1,47 +1,32 @@
 """Put the numbers of a finished run into docs/dialogue.md: `python docs/dialogue.py RESULTS`, the folder of the run."""
 
 import csv
-import json
-import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-DOCS = Path(__file__).parent
+from page import command, copy_figures, fill, read, table
+
 EPOCHS = [20, *(20 * 2**k for k in range(11))]
 COLOURS = {"worse": "red", "better": "green", "as good": "neither"}
 
 
 def main(results: Path) -> None:
     """Copy figures, and replace what stands between the marks in the page."""
-    summary, config = (json.loads((results / name).read_text("utf-8")) for name in ("summary.json", "config.json"))
+    copy_figures(results, {"figure2": "dialogue-figure2", "table": "dialogue-table"})
+    summary = read(results, "summary")
     parts = {
-        "command": f"```\n{config['again']}\n```",
-        "table": table(summary),
+        "command": command(results),
+        "table": portfolios(summary),
         "agreement": agreement(summary),
         "canonical": canonical(summary),
         "by epoch": by_epoch(summary),
         "policies": policies(results),
     }
-    page = DOCS / "dialogue.md"
-    text = page.read_text("utf-8")
-    for name, part in parts.items():
-        begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-        before, opened, rest = text.partition(begin)
-        _, closed, behind = rest.partition(end)
-        if not (opened and closed):
-            sys.exit(
-                f"docs/dialogue.md must have a place for {name!r}, but has none: put {begin.strip()} and {end.strip()} there"
-            )
-        text = before + begin + part + end + behind
-    page.write_text(text, "utf-8")
-    (DOCS / "figures").mkdir(exist_ok=True)
-    for ours, theirs in (("figure2.png", "dialogue-figure2.png"), ("table.png", "dialogue-table.png")):
-        shutil.copy(results / ours, DOCS / "figures" / theirs)
+    fill("dialogue.md", parts)
 
 
-def table(summary: dict[str, Any]) -> str:
+def portfolios(summary: dict[str, Any]) -> str:
     """The paper's table beside ours."""
     rows = []
     for name, row in summary["rows"].items():
@@ -59,7 +44,7 @@ def table(summary: dict[str, Any]) -> str:
         "agrees?",
         "best alone",
     )
-    return markdown(header, rows)
+    return table(header, rows)
 
 
 def agreement(summary: dict[str, Any]) -> str:
@@ -82,7 +67,7 @@ def canonical(summary: dict[str, Any]) -> str:
     for name, one in summary["canonical"].items():
         by_epoch = (f"{value:.3f}" for value in one["by_epoch"]["mean"])
         rows.append([name, interval(one["mean_return"], decimals=4), *by_epoch])
-    return markdown(["algorithm", "mean return", *(f"β={epoch}" for epoch in range(12))], rows)
+    return table(["algorithm", "mean return", *(f"β={epoch}" for epoch in range(12))], rows)
 
 
 def by_epoch(summary: dict[str, Any]) -> str:
@@ -93,7 +78,7 @@ def by_epoch(summary: dict[str, Any]) -> str:
             regrets, choice = row["w_best_by_epoch"]["mean"], regret_of_choice(summary, name)
             parts = sum(regrets), choice, sum(regrets) - choice
             rows.append([name, row["paper"]["w_best"], *(f"{number:.0f}" for number in (*parts, *regrets))])
-    return markdown(["portfolio", "paper", "measured", "choice", "rest", *(f"β={epoch}" for epoch in range(12))], rows)
+    return table(["portfolio", "paper", "measured", "choice", "rest", *(f"β={epoch}" for epoch in range(12))], rows)
 
 
 def regret_of_choice(summary: dict[str, Any], name: str) -> float:
@@ -119,20 +104,13 @@ def policies(results: Path) -> str:
         best, worst = (sorted((row[column] for row in group), key=lambda text: float(text.split()[0])) for column in (4, 5))
         rows.append([name, len(group), best[0], best[-1], worst[0], worst[-1]])
     header = "portfolio", "policies", "w. best: least", "w. best: most", "w. worst: least", "w. worst: most"
-    return markdown(header, rows)
+    return table(header, rows)
 
 
 def interval(estimate: dict[str, Any], *, decimals: int = 0) -> str:
     """Such as "-91 ± 11"."""
     mean, ci95 = (f"{estimate[key]:.{decimals}f}" for key in ("mean", "ci95"))
     return f"{mean} ± {ci95}"
-
-
-def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)]]
-    cells = [["–" if value is None else str(value).replace("*", r"\*") for value in row] for row in rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [*lines, *cells])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+"""What the scripts beside this one share: they put the numbers of finished runs into the pages, so that nobody types them."""
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+
+
+def fill(name: str, parts: Mapping[str, str]) -> None:
+    """Replace what stands between the marks `<!-- part -->` and `<!-- end of part -->` of a page."""
+    page = DOCS / name
+    text = page.read_text("utf-8")
+    for part, content in parts.items():
+        begin, end = f"<!-- {part} -->\n", f"\n<!-- end of {part} -->"
+        before, opened, rest = text.partition(begin)
+        _, closed, behind = rest.partition(end)
+        if not (opened and closed):
+            sys.exit(f"docs/{name} must have a place for {part!r}, but has none: put {begin.strip()} and {end.strip()} there")
+        text = before + begin + content + end + behind
+    page.write_text(text, "utf-8")
+
+
+def copy_figures(results: Path, names: Mapping[str, str]) -> None:
+    """Copy figures of a results folder, by name, to the pages' figures, under another name."""
+    (DOCS / "figures").mkdir(exist_ok=True)
+    for ours, theirs in names.items():
+        shutil.copy(results / f"{ours}.png", DOCS / "figures" / f"{theirs}.png")
+
+
+def read(results: Path, name: str) -> Any:
+    """A JSON file of a results folder."""
+    return json.loads((results / f"{name}.json").read_text("utf-8"))
+
+
+def command(results: Path) -> str:
+    """What to type to get the results again."""
+    return f"```\n{read(results, 'config')['again']}\n```"
+
+
+def csv_table(path: Path) -> str:
+    """A CSV file as a table of a page."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return table(header, rows)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows as a table of a page; what is unknown is a dash."""
+    cells = [["–" if value is None else str(value).replace("*", r"\*") for value in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *cells])
