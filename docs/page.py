@@ -16,12 +16,12 @@ def fill(name: str, parts: Mapping[str, str]) -> None:
     page = DOCS / name
     text = page.read_text("utf-8")
     for part, content in parts.items():
-        begin, end = f"<!-- {part} -->\n", f"\n<!-- end of {part} -->"
+        begin, end = f"<!-- {part} -->", f"<!-- end of {part} -->"
         before, opened, rest = text.partition(begin)
         _, closed, behind = rest.partition(end)
         if not (opened and closed):
-            sys.exit(f"docs/{name} must have a place for {part!r}, but has none: put {begin.strip()} and {end.strip()} there")
-        text = before + begin + content + end + behind
+            sys.exit(f"docs/{name} must have a place for {part!r}, but has none: put {begin} and {end} there")
+        text = f"{before}{begin}\n{content}\n{end}{behind}"
     page.write_text(text, "utf-8")
 
 
