@@ -17,14 +17,22 @@ from esbas import Transition, spaces
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import TabularQ
 from esbas.learners._torch import torch
-from esbas.learners.dqn import DQN
+from esbas.learners.dqn import DQN, default_portfolio
 from esbas.learners.networks import Network
 from esbas.learners.replay import SharedReplay
 from esbas.testing import Corridor, check_learner
 
 VECTORS = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 IMAGES = gym.spaces.Box(0, 255, (2, 12, 12), np.uint8)
-QUICK: dict[str, Any] = {"hidden": (16, 16), "batch": 8, "learning_starts": 20, "sync_every": 7, "epsilon": (1.0, 0.1, 100)}
+QUICK: dict[str, Any] = {
+    "hidden": (16, 16),
+    "batch": 8,
+    "learning_starts": 20,
+    "train_every": 1,
+    "n_step": 1,
+    "sync_every": 7,
+    "epsilon": (1.0, 0.1, 100),
+}
 VARIED: dict[str, dict[str, Any]] = {
     "plain": {"rate": 1e-3, "double": False},
     "fast": {"rate": 1e-2, "gamma": 0.9},
@@ -80,9 +88,7 @@ def test_members_that_train_as_one_learn_what_each_learns_alone(space: Any) -> N
 
 def test_one_update_is_the_textbook_one() -> None:
     replay, steps = memory(), walk(20)
-    learner = DQN(
-        "it", replay=replay, rate=0.01, gamma=0.9, batch=8, hidden=(16,), learning_starts=0, train_every=20, double=True
-    )
+    learner = DQN("it", replay=replay, rate=0.01, gamma=0.9, batch=8, hidden=(16,), learning_starts=0, train_every=20, n_step=1)
     state = learner.state_dict()
     matrices = [(3, 16), (16,), (16, 2), (2,)]
     parts = np.split(state["network"]["weights"], np.cumsum([np.prod(shape) for shape in matrices])[:-1])
@@ -112,7 +118,8 @@ def test_one_update_is_the_textbook_one() -> None:
 def test_double_and_plain_targets_differ_as_they_should(double: bool) -> None:
     """One transition only; network and target are given values that disagree about the best next action."""
     replay = memory(gym.spaces.Discrete(2))
-    learner = DQN("it", replay=replay, gamma=0.5, double=double, hidden=(), batch=2, learning_starts=5, sync_every=100, rate=0.1)
+    options: dict[str, Any] = QUICK | {"hidden": (), "batch": 2, "sync_every": 100, "learning_starts": 5}
+    learner = DQN("it", replay=replay, gamma=0.5, double=double, rate=0.1, **options)
     state = learner.state_dict()
     state["network"]["weights"] = np.array([0, 0, 0, 20, 0, 0], np.float32)  # in state 1 the network prefers action 1,
     state["network"]["target"] = np.array([0, 0, 8, 4, 0, 0], np.float32)  # but its target action 0
@@ -126,8 +133,8 @@ def test_n_step_targets_reach_a_distant_reward() -> None:
     """A chain of four states with a reward at its end; targets are never copied, so only n-step returns carry it back."""
     learned = {}
     for n_step in (1, 4):
-        options: dict[str, Any] = {"hidden": (), "batch": 16, "learning_starts": 0, "rate": 0.05, "sync_every": 10**6}
-        learner = DQN("it", replay=memory(gym.spaces.Discrete(5)), gamma=0.9, n_step=n_step, **options)
+        own: dict[str, Any] = {"hidden": (), "batch": 16, "learning_starts": 0, "sync_every": 10**6, "n_step": n_step}
+        learner = DQN("it", replay=memory(gym.spaces.Discrete(5)), gamma=0.9, rate=0.05, **QUICK | own)
         state = learner.state_dict()
         for name in ("weights", "target"):
             state["network"][name][:] = 0
@@ -277,6 +284,28 @@ def test_a_save_file_holds_the_shared_memory_once(tmp_path: Path) -> None:
         run.save(tmp_path / "run.npz")
         sizes.append((tmp_path / "run.npz").stat().st_size)
     assert sizes[1] < sizes[0] + 25_000  # 2,000 transitions take over 40 kB
+
+
+def test_the_default_portfolio_trains_as_one() -> None:
+    env = gym.make("CartPole-v1")
+    members = default_portfolio(env, capacity=1000)
+    assert len({member.name for member in members}) == 6
+    assert len(members[0].replay.groups) == 1
+    assert all(member.replay is members[0].replay for member in members)
+
+
+@pytest.mark.slow
+def test_the_default_portfolio_masters_cartpole() -> None:
+    """A mean return of 400 or more over the last 50 episodes of 60,000 steps, with at least 4 of 5 seeds."""
+    means = []
+    for seed in range(5):
+        env = gym.make("CartPole-v1")
+        members = default_portfolio(env, seed=seed)
+        selector = esbas.SSBAS([member.name for member in members], seed=seed)
+        run = esbas.run(env, members, selector, steps=60_000, objective=esbas.total_return(), seed=seed, keep_data=False)
+        means.append(np.mean([record.value for record in run][-50:]))
+        print(f"seed {seed}: {means[-1]:.0f}")
+    assert sum(mean >= 400 for mean in means) >= 4
 
 
 def test_seeds_and_names_make_the_difference() -> None:

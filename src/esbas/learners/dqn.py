@@ -50,16 +50,16 @@ class DQN:
         rate: float = 1e-3,
         gamma: float = 0.99,
         double: bool = True,
-        n_step: int = 1,
+        n_step: int = 3,
         hidden: Sequence[int] = (64, 64),
         convolutions: Sequence[Convolution] | None = None,
         optimizer: str = "adam",
         batch: int = 64,
-        train_every: int = 1,
+        train_every: int = 2,
         updates: int = 1,
-        learning_starts: int = 1000,
-        sync_every: int = 500,
-        epsilon: tuple[float, float, int] = (1.0, 0.05, 10_000),
+        learning_starts: int = 500,
+        sync_every: int = 300,
+        epsilon: tuple[float, float, int] = (1.0, 0.02, 8_000),
         seed: int = 0,
     ) -> None:
         require(rate > 0, "rate > 0", rate=rate)
@@ -140,3 +140,10 @@ class DQN:
         seeding.restore(self._rng, state["rng"])
         self._group.load_state_dict(self._place, state["network"])
         self.replay.load_state_dict(state["replay"])
+
+
+def default_portfolio(env: Any, *, capacity: int = 100_000, stack: int = 1, seed: int = 0) -> list[DQN]:
+    """Six DQNs on one memory, which train as one: three rates of learning, each with a near and a far look ahead."""
+    replay = SharedReplay(env, capacity=capacity, stack=stack)
+    mix = [(rate, n_step) for rate in (3e-4, 1e-3, 2.5e-3) for n_step in (3, 6)]
+    return [DQN(f"DQN rate {rate:g}, {n_step} steps", replay=replay, rate=rate, n_step=n_step, seed=seed) for rate, n_step in mix]
