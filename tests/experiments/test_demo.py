@@ -72,6 +72,12 @@ def test_results_do_not_depend_on_jobs_but_on_the_seed(tmp_path, monkeypatch):
     assert sums[0] == sums[1] != sums[2]
 
 
+def _own_session():
+    """Ctrl-C is not to reach pytest; whoever started pytest may have ignored it, which a child would inherit."""
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_an_interrupted_demo_keeps_what_is_finished(tmp_path):
     words = [
         sys.executable,
@@ -87,7 +93,7 @@ def test_an_interrupted_demo_keeps_what_is_finished(tmp_path):
         "--out",
         str(tmp_path / "demo"),
     ]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_own_session)
     try:
         for _ in range(1200):
             if len(list(tmp_path.glob("demo/parts/*.npz"))) >= 2:

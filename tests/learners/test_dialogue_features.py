@@ -100,8 +100,8 @@ def test_noise_acted_on_is_noise_trained_on_whoever_acted():
 
     maps = [Watched("n-1-simple-2", seed=seed) for seed in (0, 1)]
     learners = [LinearFQI(f"number {k}", features, actions=5, gamma=0.9) for k, features in enumerate(maps)]
-    selector = esbas.ESBAS(["number 0", "number 1"], scale=None, epochs=[30, 30, 60, 1])
-    list(esbas.run(NegotiationDialogue(), learners, selector, episodes=121))
+    selector = esbas.ESBAS(["number 0", "number 1"], scale=None, epochs=[60, 60, 120, 1])
+    list(esbas.run(NegotiationDialogue(), learners, selector, episodes=241))
     for features in maps:
         both = features.acted.keys() & features.trained.keys()
         assert len(both) > 20
