@@ -16,7 +16,10 @@ from esbas.kernels.fruit_grid import Counters
 from esbas.reporting import Results
 
 EASY_MAP = "F..F\n.##.\n...."
-"""For ESBAS, whose policies change at the starts of epochs alone and so need an easier task and more exploration."""
+"""For ESBAS, whose policies change at the starts of epochs alone and so need an easier task and more exploration.
+
+Picked to show a clear effect: see the text of the report.
+"""
 BLOCK = 5
 
 
