@@ -18,9 +18,9 @@ step: a bandit on the last half of all episodes. `ESBAS` selects among policies 
 1, 2, 4, ... episodes, and learners learn between them. That is harder, so it gets an easier map and learners that explore more.
 For comparison, each learner acts and learns alone.
 
-ESBAS's task was picked to show what selection can do, and is no average case. Of eight settings tried (four maps, each with two ways
-to explore), this is the one in which ESBAS is furthest ahead of the best learner alone; in another it was slightly ahead, in five there
-was no clear difference, and in one it was behind.
+ESBAS's task was picked to show what selection can do, and is no average case. Of eight settings tried (four maps, each with two
+ways to explore), this is the one in which ESBAS is furthest ahead of the best learner alone; in another it was slightly ahead, in
+five there was no clear difference, and in one it was behind.
 
 The objective is the number of steps until the last fruit is eaten, 200 if 100 steps did not suffice. The last bin is the last
 tenth of a decade: about the last fifth of all episodes.
