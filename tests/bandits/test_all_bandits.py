@@ -1,9 +1,11 @@
 """What holds for every bandit: the contract, whole sequences through JSON, and a long life."""
 
+import inspect
 import json
 import math
 import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +137,24 @@ def test_an_unknown_name_gets_a_suggestion():
 def test_every_docstring_names_its_source():
     without = {"uniform", "roundrobin", "epsilongreedy", "explorethencommit", "slidingucb"}  # nobody's, or the paper's
     assert {name for name, kind in BANDITS.items() if not re.search(r"\b(19|20)\d\d", kind.__doc__)} == without
+
+
+DOCS = (Path(__file__).parents[2] / "docs" / "bandits.md").read_text()
+
+
+def test_the_examples_of_the_docs_run():
+    examples = re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, "docs/bandits.md", "exec"), {})
+
+
+@pytest.mark.parametrize("name", BANDITS)
+def test_the_docs_tell_every_parameter(name):
+    rows = [line for line in DOCS.splitlines() if line.startswith("| `") and f"`{BANDITS[name].__name__}`" in line.split("|")[1]]
+    assert len(rows) == 1
+    for parameter in set(inspect.signature(BANDITS[name]).parameters) - {"n_arms", "memory", "rng", "spread"}:
+        assert re.search(rf"`{parameter}\b", rows[0]), f"{parameter} is missing"
 
 
 @pytest.mark.parametrize("name", [name for name, kind in BANDITS.items() if not kind.any_scale])
