@@ -51,10 +51,10 @@ def run_parts(
     """
     require(jobs >= 1, "jobs >= 1", jobs=jobs)
     finished: Finished = {name: stored for name in parts if (stored := load(name)) is not None}
-    todo = [name for name in parts if name not in finished]
-    jobs = min(jobs, len(todo))
+    missing = [name for name in parts if name not in finished]
+    jobs = min(jobs, len(missing))
     with _pool(jobs if processes else 0) as pool, Progress(description, total=len(parts), done=len(finished)) as progress:
-        work = {name: partial(_elsewhere, pool, parts[name]) if pool else parts[name] for name in todo}
+        work = {name: partial(_elsewhere, pool, parts[name]) if pool else parts[name] for name in missing}
         with closing(_in_threads(work, jobs)) as outcomes:
             for name, arrays in outcomes:
                 store(name, arrays)
