@@ -29,7 +29,7 @@ class Estimate:
         """With two digits of the interval if they are below 3.55, else with one: `21.01 ± 0.05`, `2.0 ± 2.5`."""
         if not math.isfinite(self.ci95):
             return f"{self.mean:.4g}"
-        if self.ci95 <= 0:
+        if self.ci95 <= 1e-12 * abs(self.mean):  # nothing, or what rounding leaves of it
             return f"{self.mean:.4g} ± 0"
         mantissa, exponent = f"{self.ci95:.2e}".split("e")
         decimals = max(0, (float(mantissa) < 3.55) - int(exponent))
