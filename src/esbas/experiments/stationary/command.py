@@ -18,7 +18,7 @@ Arms pay 1 with a fixed probability, else 0. Regret is by how much the expectati
 all. Every bandit has its default parameters, and knows the number of rounds if it takes a horizon.
 
 Arms that never change are the easiest case. Bandits that are made for changing arms pay for it here, and balancing bandits, which
-must give every arm the chance to learn, pay most: who is good here need not be good on arms that learn.
+must give every arm the chance to learn, pay too: who is good here need not be good on arms that learn.
 """
 
 
