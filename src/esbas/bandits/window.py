@@ -20,6 +20,7 @@ class Window:
         self.size, self.rounds = size, 0
         self._arms, self._rewards = (array("i"), array("d"))  # of the rounds from `first` on; arm -1: withdrawn, NaN: in flight
         self._first = self._start = 0  # round number of entry 0; entry at which the window starts
+        self._squaring = False  # squares are summed from the first question for a variance on
         self._clear(n_arms)
 
     def _clear(self, n_arms: int) -> None:
@@ -33,6 +34,9 @@ class Window:
 
     def variance(self, arm: int) -> float:
         """The exact variance of the window's rewards, rounded once."""
+        if not self._squaring:
+            self._squaring = True
+            self._recount(len(self.counts))
         settled, units = self.settled[arm], self._units[arm]
         return (settled * self._squares[arm] - units * units) / (settled * settled << 2 * _BITS) if settled else math.nan
 
@@ -120,7 +124,8 @@ class Window:
         shift = _BITS + 1 - denominator.bit_length()
         self.settled[arm] += by
         self._units[arm] += by * numerator << shift
-        self._squares[arm] += by * numerator * numerator << 2 * shift
+        if self._squaring:
+            self._squares[arm] += by * numerator * numerator << 2 * shift
         settled = self.settled[arm]
         self._means[arm] = self._units[arm] / (settled << _BITS) if settled else math.nan
 
