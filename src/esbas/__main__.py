@@ -1,8 +1,6 @@
 """`python -m esbas`: the command line."""
 
-import sys
-
-from esbas.cli import main
+from esbas.cli import program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -1,12 +1,16 @@
 """The command line: `esbas COMMAND [options]`. Options are the fields of a command's configuration; tyro makes them."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import NoReturn
 
 from esbas import __version__
 from esbas.errors import EsbasError, unknown
+
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,16 @@ Example
 """
 
 
+def program() -> NoReturn:
+    """The command `esbas`: ends with the exit code of `main`."""
+    code = main()
+    if code == INTERRUPTED:  # compiled runs may still be going in threads, which an orderly end of Python does not always survive
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code: 0, 2 for a wrong use, 130 for Ctrl-C."""
     try:
@@ -82,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print("esbas: stopped; the same command continues with what is finished", file=sys.stderr)
-        return 130
+        return INTERRUPTED
 
 
 def _main(words: list[str]) -> int:
