@@ -39,6 +39,10 @@ class SaveFileError(EsbasError, ValueError):
     """A save file is damaged, too new, or belongs to another run."""
 
 
+class MissingExtraError(EsbasError, ImportError):
+    """A part needs a library that is not installed."""
+
+
 class ContractError(EsbasError, AssertionError):
     """A plug-in breaks its contract (raised by `esbas.testing`)."""
 

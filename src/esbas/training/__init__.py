@@ -1,0 +1,1 @@
+"""What `esbas train` does: any Gymnasium task, any portfolio, recorded in a folder."""
