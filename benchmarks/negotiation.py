@@ -2,11 +2,17 @@
 
 A run is the canonical one of simple-2 over the first 9 epochs (5,120 dialogues), its training included; training is fitted Q
 iteration by simple-2 from 10,240 random dialogues: compiled, by the Python object, and by NumPy's `lstsq` for every action in
-every iteration. Wall time, the fastest of several rounds.
+every iteration. All are measured in turn, several times, by the CPU time they use, in a process whose BLAS has one thread; the
+median round counts.
 """
 
+import os
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -21,18 +27,25 @@ from esbas.learners import DialogueFeatures, EpsilonGreedy, LinearFQI
 from esbas.learners.linear_fqi import best_values
 from esbas.runner import play
 
-ROUNDS, SHORT, BATCH = 5, EPOCHS[:9], 10_240
+ROUNDS, PAIRS, SHORT, BATCH = 7, 9, EPOCHS[:9], 10_240
 PORTFOLIO = members([Member(3, square=1)], [None])
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
 
 
 def main() -> None:
-    turn = {"compiled": best(compiled_turn), "Python objects": best(python_turn, rounds=1)}
-    show(turn, "ns per system turn")
+    """In a process of its own: the libraries read the number of threads when they are loaded."""
+    command, folder = [sys.executable, "-m", "benchmarks.negotiation"], Path(__file__).parents[1]
+    subprocess.run(command, env=os.environ | ONE_THREAD, cwd=folder, check=True)
+
+
+def measure() -> None:
+    """Print what each costs."""
     data = random_dialogues()
-    training = {
-        "compiled": compiled_training(),
-        "Python object (LinearFQI)": best(lambda _: seconds(lambda: learner().learn(data)) * 1e3),
-        "lstsq in every iteration": best(lambda _: seconds(lambda: by_lstsq(data)) * 1e3, rounds=1),
+    show({"compiled": compiled_turn, "Python objects": python_turn}, "ns per system turn")
+    training: dict[str, Callable[[int], float]] = {
+        "compiled": compiled_training,
+        "Python object (LinearFQI)": lambda _: seconds(lambda: learner().learn(data)) * 1e3,
+        "lstsq in every iteration": lambda _: seconds(lambda: by_lstsq(data)) * 1e3,
     }
     show(training, "ms per training")
 
@@ -61,18 +74,14 @@ def python_turn(run: int) -> float:
     return seconds(work) * 1e9 / acts[0]
 
 
-def compiled_training() -> float:
-    """Milliseconds: a run whose second epoch of one dialogue starts with learning, minus one that ends before it.
-
-    Of each the fastest of many, in turns: the least of differences would be the one with the most noise.
-    """
+def compiled_training(run: int) -> float:
+    """Milliseconds: a run whose second epoch of one dialogue starts with learning, minus one that ends before it."""
 
     def length_of(*epochs: int) -> float:
         protocol = PROTOCOL._replace(epochs=np.array(epochs))
-        return seconds(lambda: whole_run(run_key(0, 1), GAME, PORTFOLIO, protocol))
+        return seconds(lambda: whole_run(run_key(0, run), GAME, PORTFOLIO, protocol))
 
-    times = [(length_of(BATCH, 1), length_of(BATCH)) for _ in range(20)]
-    return (min(learning for learning, _ in times) - min(before for _, before in times)) * 1e3
+    return statistics.median(length_of(BATCH, 1) - length_of(BATCH) for _ in range(PAIRS)) * 1e3
 
 
 def random_dialogues() -> TrajectorySet:
@@ -114,23 +123,20 @@ def by_lstsq(data: TrajectorySet) -> None:
             break
 
 
-def best(cost: Callable[[int], float], rounds: int = ROUNDS) -> float:
-    """The least of several rounds, behind one that compiles and warms up."""
-    return min([cost(run) for run in range(rounds + 1)][1:])
-
-
 def seconds(work: Callable[[], object]) -> float:
-    """Of wall time."""
-    start = time.perf_counter()
+    """Of CPU time."""
+    start = time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
-def show(costs: dict[str, float], unit: str) -> None:
-    """One line each, with the ratio to the compiled one."""
-    for name, cost in costs.items():
-        print(f"{name:<26} {cost:12.2f} {unit:<20} {cost / costs['compiled']:10.1f} times the compiled one", flush=True)
+def show(costs: dict[str, Callable[[int], float]], unit: str) -> None:
+    """One line each: the median of rounds in turn, behind one that compiles and warms up; and the ratio to the compiled one."""
+    rounds = [[cost(run) for cost in costs.values()] for run in range(ROUNDS + 1)][1:]
+    medians = [statistics.median(column) for column in zip(*rounds, strict=True)]
+    for name, cost in zip(costs, medians, strict=True):
+        print(f"{name:<26} {cost:12.2f} {unit:<20} {cost / medians[0]:10.1f} times the compiled one", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    measure()
