@@ -26,6 +26,7 @@ from esbas.trajectory import Trajectory
 REF_INSIST, REF_NEW_PROP, ASK_REPEAT, SYSTEM_ACCEPT, END_DIAL = 0, 1, 2, 3, 4  # the system's actions
 ACTIONS = "RefInsist", "RefNewProp", "AskRepeat", "Accept", "EndDial"
 NOTHING = -1  # no option, no rank
+NOTHING_HEARD_SCORE = 0.5  # stands for the recognition score as long as no proposal was heard
 Floats = NDArray[np.float64]
 
 
@@ -129,7 +130,7 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
         self._rank_of = sorted(range(n), key=self._order.__getitem__)
         self._sorted_costs = sorted(self.system_costs)
         self._rank = self._heard = self._spoken = NOTHING
-        self._score, self._acts, self._over, self._shown = 0.5, 0, False, 0
+        self._score, self._acts, self._over, self._shown = NOTHING_HEARD_SCORE, 0, False, 0
         self._log: list[Act] = []
         self.user.start(self.user_costs)
         if given.get("user_starts", drawn[-1] < 0.5):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from esbas.envs import dialogue_user, negotiation
 from esbas.envs.dialogue_user import ACCEPT, PROPOSE
-from esbas.envs.negotiation import ASK_REPEAT, END_DIAL, NOTHING, REF_NEW_PROP, SYSTEM_ACCEPT
+from esbas.envs.negotiation import ASK_REPEAT, END_DIAL, NOTHING, NOTHING_HEARD_SCORE, REF_NEW_PROP, SYSTEM_ACCEPT
 from esbas.kernels.compile import compiled
 from esbas.kernels.counter import normal, uniform, word
 from esbas.learners import dialogue_features
@@ -21,8 +21,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Whole = int | np.int64  # numba would compile anew for a literal 0 where other calls have variables
 
-ACTIONS = 5
-NOTHING_HEARD_SCORE = 0.5
+ACTIONS = len(negotiation.ACTIONS)
 WORDS_PER_ANSWER = 7  # accept, hang up, concede, recognition error, other option, two for the score
 
 # A step is a row of numbers: the base features, the turn from 1, 32 bits of the system's lowest cost (they name the dialogue for
