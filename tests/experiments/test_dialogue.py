@@ -85,6 +85,12 @@ def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tm
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("words", [["--runs", "0"], ["--seed", "-1"], ["--jobs", "0"], ["--ridge", "0"]])
+def test_bad_options_are_refused_before_there_is_a_folder(words: list[str], tmp_path: Path) -> None:
+    assert cli.main(["reproduce", "dialogue", "--rows", "simple", *words, "--out", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out").exists()
+
+
 def test_stored_constants_have_the_mean_returns_of_their_names() -> None:
     stored = constants.stored()
     needed = {one.mu for row in chosen_rows(["all"]).values() for one in row.constants}

@@ -55,7 +55,7 @@ def test_other_settings_need_another_folder(tmp_path):
         main(Stationary(runs=1, rounds=6, jobs=1, out=tmp_path))
 
 
-@pytest.mark.parametrize("bad", [{"runs": 0}, {"rounds": 1}, {"means": (0.5, 1.5)}, {"means": ()}])
+@pytest.mark.parametrize("bad", [{"runs": 0}, {"rounds": 1}, {"means": (0.5, 1.5)}, {"means": ()}, {"seed": -1}, {"jobs": 0}])
 def test_nonsense_is_refused_before_there_is_a_folder(tmp_path, bad):
     with pytest.raises(InvalidValueError):
         main(Stationary(**bad, out=tmp_path / "out"))

@@ -11,6 +11,7 @@ from esbas.experiments.bounds.analysis import Study
 from esbas.experiments.bounds.report import publish
 from esbas.experiments.bounds.setup import checkpoints
 from esbas.experiments.bounds.sweep import entrants, sweep
+from esbas.experiments.checks import check_sweep
 from esbas.reporting import Results
 
 
@@ -38,13 +39,11 @@ class Bounds:
 
 def main(config: Bounds) -> None:
     """Run what is not finished yet, and write tables, figures and the report."""
-    require(config.runs >= 2, "runs >= 2", runs=config.runs)
+    check_sweep(runs=config.runs, seed=config.seed, jobs=config.jobs, least=2)
     rival_runs = max(config.runs // 10, 2) if config.rival_runs is None else config.rival_runs
     require(rival_runs >= 2, "rival_runs >= 2", rival_runs=rival_runs)
     for name, xi in (("xi", config.xi), ("safe_xi", config.safe_xi)):
         require(0 <= xi < float("inf"), f"{name} >= 0", **{name: xi})
-    require(config.seed >= 0, "seed >= 0", seed=config.seed)
-    require(config.jobs >= 1, "jobs >= 1", jobs=config.jobs)
     checkpoints(config.horizon)  # refuses a bad horizon before there is a folder
     counts = {"runs": config.runs, "rival_runs": rival_runs, "horizon": config.horizon}
     options = counts | {"xi": config.xi, "safe_xi": config.safe_xi, "seed": config.seed}

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from esbas.envs import FruitMap
-from esbas.errors import require
+from esbas.experiments.checks import check_sweep
 from esbas.experiments.demo.account import tell
 from esbas.experiments.gridworld.analysis import Analysis
 from esbas.experiments.gridworld.setup import RATES, Setup
@@ -41,9 +41,7 @@ class Demo:
 
 def main(config: Demo) -> None:
     """Run the demo; what is finished already is not run again."""
-    require(config.runs >= 1, "runs >= 1", runs=config.runs)
-    require(config.seed >= 0, "seed >= 0", seed=config.seed)
-    require(config.jobs >= 1, "jobs >= 1", jobs=config.jobs)
+    check_sweep(runs=config.runs, seed=config.seed, jobs=config.jobs)
     setups = {
         "ssbas": Setup(grid=FruitMap(), gamma=0.9, epsilon=0.01, episodes=config.episodes),
         "esbas": Setup(

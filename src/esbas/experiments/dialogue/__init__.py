@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from esbas.errors import require
+from esbas.experiments.checks import check_sweep
 from esbas.experiments.dialogue import constants
 from esbas.experiments.dialogue.analysis import analyse
 from esbas.experiments.dialogue.portfolio import Row, parse
@@ -41,7 +42,7 @@ class Dialogue:
 
 def main(config: Dialogue) -> None:
     """Run what is not finished yet, and write tables, figures and the report."""
-    require(config.runs >= 1, "runs >= 1", runs=config.runs)
+    check_sweep(runs=config.runs, seed=config.seed, jobs=config.jobs)
     require(config.ridge > 0, "ridge > 0", ridge=config.ridge)
     rows, console = chosen_rows(config.rows, no_reset=config.no_reset), Console()
     missing = constants.missing(wanted_constants(rows.values()))

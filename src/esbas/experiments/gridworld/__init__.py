@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from esbas.errors import require
+from esbas.experiments.checks import check_sweep
 from esbas.experiments.gridworld.analysis import Analysis
 from esbas.experiments.gridworld.report import publish
 from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map, selector_named
@@ -38,9 +38,7 @@ class Gridworld:
 
 def main(config: Gridworld) -> None:
     """Run what is not finished yet, and write tables, figures and the report."""
-    require(config.runs >= 1, "runs >= 1", runs=config.runs)
-    require(config.seed >= 0, "seed >= 0", seed=config.seed)
-    require(config.jobs >= 1, "jobs >= 1", jobs=config.jobs)
+    check_sweep(runs=config.runs, seed=config.seed, jobs=config.jobs)
     setup = Setup(grid=read_map(config.map), gamma=config.gamma, epsilon=config.epsilon, episodes=config.episodes)
     also = tuple(dict.fromkeys(name.lower() for name in config.also if name.lower() not in COMPILED))
     for name in also:

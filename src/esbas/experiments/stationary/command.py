@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from esbas.engine import run_parts
 from esbas.errors import require
+from esbas.experiments.checks import check_sweep
 from esbas.experiments.stationary.entrants import BLOCK, ENTRANTS, block, label
 from esbas.reporting import Estimate, Results, Section, estimate, figures, terminal
 
@@ -42,7 +43,7 @@ class Stationary:
 
 def main(config: Stationary) -> None:
     """Run what is not finished yet, and write table, figure and report."""
-    require(config.runs >= 1, "runs >= 1", runs=config.runs)
+    check_sweep(runs=config.runs, seed=config.seed, jobs=config.jobs)
     require(config.rounds >= 2, "rounds >= 2", rounds=config.rounds)
     proper = len(config.means) >= 1 and all(0 <= mean <= 1 for mean in config.means)
     require(proper, "means are probabilities, one per arm", means=config.means)
