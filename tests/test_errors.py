@@ -18,6 +18,7 @@ def test_the_nearest_name_is_suggested():
     assert str(told) == "there is no arm named 'dqm': did you mean 'dqn'?"
     assert str(errors.unknown("arm", "zzz", ["dqn", "sarsa"])) == "there is no arm named 'zzz': choose one of 'dqn', 'sarsa'"
     assert str(errors.unknown("arm", "zzz", [])) == "there is no arm named 'zzz': choose one of none"
+    assert str(errors.unknown("arm", "zzz", ["dqn"], "look them up")) == "there is no arm named 'zzz': look them up"
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,7 @@ def test_the_nearest_name_is_suggested():
         (errors.SpaceError, ValueError),
         (errors.NotEpisodicError, RuntimeError),
         (errors.SaveFileError, ValueError),
+        (errors.MissingExtraError, ImportError),
         (errors.ContractError, AssertionError),
     ],
 )

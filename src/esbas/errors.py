@@ -35,12 +35,24 @@ class DivergenceError(EsbasError, ArithmeticError):
     """What a learner learnt is infinite or undefined."""
 
 
+class TimeLimitError(EsbasError, TimeoutError):
+    """A learning call took longer than it may."""
+
+
+class IsolationError(EsbasError, RuntimeError):
+    """A learner in a process of its own raised, or its process died."""
+
+
 class SaveFileError(EsbasError, ValueError):
     """A save file is damaged, too new, or belongs to another run."""
 
 
 class MissingExtraError(EsbasError, ImportError):
     """A part needs a library that is not installed."""
+
+
+class TrainingError(EsbasError, RuntimeError):
+    """A training run ended before its time."""
 
 
 class ContractError(EsbasError, AssertionError):
@@ -59,9 +71,9 @@ def require(holds: bool, rule: str, remedy: str = "", /, **got: object) -> None:
         raise InvalidValueError(f"`{rule}` must hold, but got {values}" + (f": {remedy}" if remedy else ""))
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
-    """The error for a name that is not among the known ones, with the nearest one as a suggestion."""
+def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> UnknownNameError:
+    """The error for a name that is not among the known ones, with the nearest one as a suggestion, or `otherwise` all of them."""
     names = list(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-    remedy = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(map(repr, names)) or 'none'}"
+    remedy = f"did you mean {near[0]!r}?" if near else otherwise or f"choose one of {', '.join(map(repr, names)) or 'none'}"
     return UnknownNameError(f"there is no {kind} named {name!r}: {remedy}")

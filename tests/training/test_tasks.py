@@ -1,0 +1,173 @@
+import doctest
+
+import gymnasium
+import pytest
+
+from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, UnknownNameError
+from esbas.training import hints, options
+from esbas.training.options import read_call
+from esbas.training.tasks import make_task
+
+
+class Endless(gymnasium.Env):
+    observation_space = gymnasium.spaces.Discrete(2)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 1, 0.0, False, False, {}
+
+
+@pytest.fixture
+def register(monkeypatch):
+    def add(env_id, entry_point, **more):
+        gymnasium.register(env_id, entry_point, **more)
+        monkeypatch.setitem(gymnasium.registry, env_id, gymnasium.registry.pop(env_id))  # undone behind the test
+
+    return add
+
+
+def test_a_task_is_made_by_its_name():
+    task = make_task("CartPole-v1")
+    assert task.spec.max_episode_steps == 500
+    assert task.render_mode is None
+    task.reset(seed=0)
+    assert make_task("CartPole-v1", render_mode="rgb_array").render_mode == "rgb_array"
+
+
+def test_a_task_without_end_is_fine(register):
+    register("EsbasEndless-v0", Endless)
+    assert make_task("EsbasEndless-v0").spec.max_episode_steps is None
+
+
+def test_an_old_version_that_is_asked_for_is_meant():
+    assert make_task("CartPole-v0").spec.max_episode_steps == 200  # and warns of nothing
+
+
+def test_wrappers_go_from_the_inside_out():
+    task = make_task("CartPole-v1", wrappers=["TimeLimit(max_episode_steps=7)", "FrameStackObservation(stack_size=3)"])
+    assert task.observation_space.shape == (3, 4)
+    task.reset(seed=0)
+    assert [task.step(step % 2)[3] for step in range(7)] == [False] * 6 + [True]
+    rescaled = make_task("Pendulum-v1", wrappers=["RescaleAction(min_action=[-1.0], max_action=1)"])
+    assert rescaled.action_space.high == pytest.approx(1.0)
+
+
+def test_a_package_before_the_colon_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "esbas_toy_package.py").write_text(
+        "import gymnasium\ngymnasium.register('EsbasToy-v0', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        assert make_task("esbas_toy_package:EsbasToy-v0").spec.id == "EsbasToy-v0"
+        with pytest.raises(UnknownNameError, match="did you mean 'esbas_toy_package:EsbasToy-v0'"):
+            make_task("esbas_toy_package:EsbasTay-v0")
+    finally:
+        gymnasium.registry.pop("EsbasToy-v0", None)
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kind", "message"),
+    [
+        ("CartPole-v2", UnknownNameError, "there is no environment named 'CartPole-v2': did you mean 'CartPole-v1'?"),
+        ("cartpole-v1", UnknownNameError, "there is no environment named 'cartpole-v1': did you mean 'CartPole-v1'?"),
+        ("LunarLander-v2", UnknownNameError, "there is no environment named 'LunarLander-v2': did you mean 'LunarLander-v3'?"),
+        ("zzzz", UnknownNameError, "there is no environment named 'zzzz': name a registered one such as 'CartPole-v1', or"),
+        ("Moon/Pong-v5", UnknownNameError, "there is no namespace named 'Moon': install the package that registers it, and"),
+        ("CartPole", InvalidValueError, "an environment must be named with its version, but got 'CartPole': name 'CartPole-v1'"),
+        ("", InvalidValueError, "environment '' must start, but Error: Malformed environment ID"),
+        ("no_such_package:X-v0", MissingExtraError, "environment 'no_such_package:X-v0': No module named 'no_such_package'"),
+    ],
+)
+def test_a_task_that_is_not_there_gets_one_sentence(env_id, kind, message):
+    with pytest.raises(kind) as caught:
+        make_task(env_id)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def broken():
+    raise RuntimeError("the simulator is away.\nIts second line.")
+
+
+def needy():
+    raise gymnasium.error.DependencyNotInstalled('run `pip install "gymnasium[moon]"`')
+
+
+def test_an_environment_that_does_not_start_gets_one_sentence(register):
+    register("EsbasBroken-v0", broken)
+    register("EsbasNeedy-v0", needy)
+    told = "^environment 'EsbasBroken-v0' must start, but RuntimeError: the simulator is away: mend it, or choose another$"
+    with pytest.raises(InvalidValueError, match=told):
+        make_task("EsbasBroken-v0")
+    with pytest.raises(MissingExtraError, match=r"^environment 'EsbasNeedy-v0': run `pip install \"gymnasium\[moon\]\"`$"):
+        make_task("EsbasNeedy-v0")
+
+
+def test_a_render_mode_that_is_not_there_gets_one_sentence():
+    with pytest.raises(
+        UnknownNameError, match="there is no render mode of environment 'CartPole-v1' named 'humen': did you mean"
+    ):
+        make_task("CartPole-v1", render_mode="humen")
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "message"),
+    [
+        ("TimeLimt", "there is no wrapper named 'TimeLimt': did you mean 'TimeLimit'?"),
+        ("zzzz", "there is no wrapper named 'zzzz': choose one of gymnasium.wrappers"),
+        ("vector", "there is no wrapper named 'vector'"),
+        ("TimeLimit", "wrapper 'TimeLimit': TimeLimit must be given 'max_episode_steps', but was not: add max_episode_steps=..."),
+        ("TimeLimit(max_steps=3)", "there is no option of TimeLimit named 'max_steps': did you mean 'max_episode_steps'?"),
+        ("TimeLimit(max_episode_steps='x')", "the option 'max_episode_steps' of TimeLimit must be a whole number, but is 'x'"),
+        ("TimeLimit(max_episode_steps=-1)", "must fit the task, but ValueError: Expect the `max_episode_steps` to be positive"),
+        ("TimeLimit(env=3)", "TimeLimit must not be given 'env', which is set by what builds it: leave it out"),
+        ("ClipAction", "wrapper 'ClipAction' must fit the task, but TypeError: ClipAction requires a Box action space"),
+        ("FlattenObservation(a=1)", "there is no option of FlattenObservation named 'a': it has none"),
+        ("NormalizeObservation", "but NormalizeObservation goes by statistics of the steps so far"),
+        ("NormalizeReward(gamma=0.9)", "but NormalizeReward goes by statistics of the steps so far"),
+        ("Autoreset", "but Autoreset would play on behind the end of an episode: leave it out"),
+        ("TransformReward", "but TransformReward needs a function, which no text can tell: leave it out"),
+        ("TimeLimit(10)", "'TimeLimit(10)' must be a name, or a name with options and plain values"),
+    ],
+)
+def test_a_wrapper_that_does_not_fit_gets_one_sentence(wrapper, message):
+    with pytest.raises(EsbasError) as caught:
+        make_task("CartPole-v1", wrappers=[wrapper])
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_environment_that_normalises_within_itself_is_refused(register):
+    register("EsbasNormal-v0", lambda: gymnasium.wrappers.NormalizeReward(gymnasium.make("CartPole-v1")))
+    with pytest.raises(InvalidValueError, match="NormalizeReward goes by statistics"):
+        make_task("EsbasNormal-v0", wrappers=["FlattenObservation"])
+
+
+def test_calls_are_read_and_never_executed(tmp_path):
+    assert read_call(" sb3.dqn ") == ("sb3.dqn", {})
+    assert read_call("a.b(x=-1e-3, y=(1, 'two'), z={'k': [True, None]})") == (
+        "a.b",
+        {"x": -1e-3, "y": (1, "two"), "z": {"k": [True, None]}},
+    )
+    for text in (
+        f"dqn(rate=open({str(tmp_path / 'x')!r}, 'w'))",
+        "dqn(1)",
+        "dqn(**{'a': 1})",
+        "dqn(a=1, a=2)",
+        "a-b",
+        "3",
+        "",
+        "f()()",
+    ):
+        with pytest.raises(InvalidValueError, match="must be a name, or a name with options and plain values"):
+            read_call(text)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("module", [hints, options])
+def test_examples_in_docstrings_hold(module):
+    assert doctest.testmod(module).failed == 0
