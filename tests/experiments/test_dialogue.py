@@ -1,6 +1,8 @@
 """The dialogue experiment: portfolio names, constant policies, and a small sweep from the command to the files."""
 
+import csv
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +118,21 @@ def test_a_mean_return_that_no_policy_has_is_refused() -> None:
 def test_generated_policies_survive_their_storage() -> None:
     policies = constants.stored()["1.09"]
     assert constants.from_arrays(constants.as_arrays(policies, "1.09", 8)) == policies
+
+
+def test_a_constant_that_is_not_stored_is_generated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "POLICIES", 1)  # eight take eight times as long
+    words = ["reproduce", "dialogue", "--rows", "simple + constant-1.135", "--generate", "--runs", "2", "--out", str(tmp_path)]
+    assert cli.main(words) == 0
+    rows, policy = csv.DictReader((tmp_path / "policies.csv").read_text().splitlines()), "constant-1.135-policies.npz"
+    assert [abs(float(one["mean return"]) - 1.135) <= constants.TOLERANCE for one in rows] == [True]
+    assert shlex.split(json.loads((tmp_path / "config.json").read_text())["again"])[-1] == "--generate"
+    summary, stamp = (tmp_path / "summary.json").read_bytes(), (tmp_path / "parts" / policy).stat().st_mtime_ns
+    ratios = json.loads(summary)["rows"]["simple + constant-1.135"]["selection_ratios"]
+    assert 0 < ratios[-1][1] < 1  # the policy is an arm that is chosen
+    assert cli.main(words) == 0
+    assert (tmp_path / "summary.json").read_bytes() == summary
+    assert (tmp_path / "parts" / policy).stat().st_mtime_ns == stamp
 
 
 def test_constant_policies_take_turns() -> None:

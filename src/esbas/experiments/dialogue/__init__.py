@@ -62,7 +62,7 @@ def main(config: Dialogue) -> None:
     outcomes, canonical = sweep(
         results, rows.values(), known, runs=config.runs, seed=config.seed, jobs=config.jobs, protocol=protocol
     )
-    publish(results, analyse(rows, outcomes, canonical), known, console)
+    publish(results, analyse(rows, outcomes, canonical), known)
 
 
 def chosen_rows(names: Sequence[str], *, no_reset: bool = False) -> dict[str, Row]:

@@ -1,22 +1,18 @@
 """The results folder: the table, the figures, the report."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from esbas.experiments.dialogue.analysis import NO, READING, YES, Analysis
 from esbas.experiments.dialogue.constants import POLICIES
 from esbas.experiments.dialogue.figures import performance_figure, table_figure
 from esbas.experiments.dialogue.setup import EPOCHS, TRAJECTORIES
 from esbas.experiments.dialogue.sweep import Known
-from esbas.reporting import Results, Section, estimate, estimates
+from esbas.reporting import Results, Section, estimate, estimates, terminal
 
 Rows = tuple[list[str], list[list[object]]]
 
 
-def publish(results: Results, analysis: Analysis, known: Known, console: Console) -> None:
+def publish(results: Results, analysis: Analysis, known: Known) -> None:
     """Write everything, and print the table."""
     runs = len(analysis.rows[0].against_best)
     table, alone, policies = main_table(analysis), canonical_table(analysis), policy_table(analysis, known)
@@ -52,10 +48,10 @@ def publish(results: Results, analysis: Analysis, known: Known, console: Console
     if policies[1]:
         sections.append(Section("By constant policy", constants, table=policies))
     results.report("Negotiation dialogue: ESBAS over fitted Q iteration", sections)
-    _print(console, "Table 2", *table)
+    terminal.print_table("Table 2", *table)
     if compared:
-        console.print(agreement, highlight=False)
-    console.print(f"Report: {results.folder / 'report.html'}", soft_wrap=True, highlight=False)
+        terminal.print_text(agreement)
+    terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
 def main_table(analysis: Analysis) -> Rows:
@@ -107,10 +103,3 @@ def _selections(analysis: Analysis) -> Rows:
             points = zip(shares[:, k], ci95[:, k], strict=True)
             rows += [[result.row.name, k, algorithm.name, epoch, *point] for epoch, point in enumerate(points)]
     return ["portfolio", "arm", "algorithm", "epoch", "ratio", "ci95"], rows
-
-
-def _print(console: Console, heading: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    table = Table(*header, title=heading, title_justify="left")
-    for row in rows:
-        table.add_row(*("–" if value is None else str(value) for value in row))
-    console.print(table)
