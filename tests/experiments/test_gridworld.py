@@ -9,7 +9,7 @@ import pytest
 from esbas.cli import main
 from esbas.envs import FruitMap
 from esbas.experiments.gridworld.analysis import Analysis, judge
-from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map, selector_named
+from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
 from esbas.kernels.fruit_grid import Counters
 from esbas.reporting import Estimate
 
@@ -125,13 +125,6 @@ def test_a_map_is_a_file_or_rows_with_slashes(tmp_path):
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="is not text"):
         read_map(str(file))
-
-
-@pytest.mark.parametrize("name", ["ssbas", "esbas", "uniform", "ucb1", "exp3s"])
-def test_selectors_are_found_by_name(name):
-    selector = selector_named(name)(["a", "b"], seed=0)
-    assert selector.arms == ("a", "b")
-    selector.tell(selector.ask(), 1.0)
 
 
 def test_bins_are_tenths_of_decades_up_to_the_end():

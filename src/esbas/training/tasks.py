@@ -46,13 +46,14 @@ def make_task(env_id: str, *, wrappers: Sequence[str] = (), render_mode: str | N
 def _made(env_id: str, render_mode: str | None) -> gymnasium.Env[Any, Any]:
     package, colon, name = env_id.rpartition(":")
     task: gymnasium.Env[Any, Any] | None
+    given: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}  # not every environment takes one
     failing = telling(f"environment {env_id!r}", rule="must start", remedy="mend it, or choose another")
     with failing, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*is out of date")  # an old version that is asked for is meant
         warnings.filterwarnings("ignore", message=".*not in the possible render_modes")  # told below
         warnings.filterwarnings("ignore", message=".*Using the latest versioned")  # told below
         try:
-            task = gymnasium.make(env_id, **({} if render_mode is None else {"render_mode": render_mode}))  # not all have it
+            task = gymnasium.make(env_id, **given)
         except gymnasium.error.NamespaceNotFound:
             raise unknown("namespace", name.partition("/")[0], [], _INSTALL + repr(f"package:{name}")) from None
         except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):

@@ -7,7 +7,7 @@ from pathlib import Path
 from esbas.experiments.checks import check_sweep
 from esbas.experiments.gridworld.analysis import Analysis
 from esbas.experiments.gridworld.report import publish
-from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map, selector_named
+from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
 from esbas.experiments.gridworld.sweep import sweep
 from esbas.reporting import Results
 
@@ -42,7 +42,7 @@ def main(config: Gridworld) -> None:
     setup = Setup(grid=read_map(config.map), gamma=config.gamma, epsilon=config.epsilon, episodes=config.episodes)
     also = tuple(dict.fromkeys(name.lower() for name in config.also if name.lower() not in COMPILED))
     for name in also:
-        selector_named(name)
+        setup.selector(name, seed=config.seed)
     options: dict[str, object] = {
         "runs": config.runs,
         "episodes": config.episodes,

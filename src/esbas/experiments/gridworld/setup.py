@@ -1,6 +1,5 @@
 """The parts of the experiment: learners, meta-algorithms, bins. docs/gridworld.md tells what the paper leaves open."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,12 +9,12 @@ from numpy.typing import NDArray
 
 import esbas
 from esbas import selectors
-from esbas.bandits import BANDITS
 from esbas.envs import FruitGrid, FruitMap
-from esbas.errors import InvalidValueError, require, unknown
+from esbas.errors import InvalidValueError, require
 from esbas.kernels.fruit_grid import FAILURE, MAX_STEPS, Learning
 from esbas.learners import TabularQ, schedules
 from esbas.objective import Objective, success_time
+from esbas.selectors.registry import make_selector
 
 RATES = (0.001, 0.01, 0.1, 0.5)
 XI = 0.25
@@ -71,7 +70,8 @@ class Setup:
         arms = [learner.name for learner in self.portfolio(name)]
         if len(arms) == 1:
             return esbas.Fixed(arms, epochs=selectors.Epochs() if self.epochal else None)
-        return selector_named(name)(arms, seed=seed)
+        raw = name in ("ssbas", "esbas")  # as in the paper
+        return make_selector(name, arms, scale=None if raw else "auto", seed=seed)
 
     def environment(self) -> FruitGrid:
         """The task as an ordinary object."""
@@ -86,16 +86,6 @@ class Setup:
         edges = np.unique((10 ** (np.arange(10 * np.log10(self.episodes) + 1) / 10)).round().astype(np.int64))
         inner = edges[edges < self.episodes * 10**-0.05]  # no bin at the end that is narrower than half of the others
         return np.append(inner, self.episodes)
-
-
-def selector_named(name: str) -> Callable[..., esbas.Selector]:
-    """SSBAS and ESBAS as in the paper, or any bandit of the library on the learning arms; called as `(arms, seed=...)`."""
-    paper = {"ssbas": selectors.SSBAS, "esbas": selectors.ESBAS}
-    if name in paper:
-        return partial(paper[name], xi=XI, scale=None)
-    if name not in BANDITS:
-        raise unknown("selector", name, [*paper, *BANDITS])
-    return partial(selectors.BanditSelector, bandit=BANDITS[name])
 
 
 def read_map(given: str | None) -> FruitMap:

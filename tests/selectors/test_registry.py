@@ -1,0 +1,88 @@
+import pytest
+
+import esbas
+from esbas.bandits import BANDITS, KLUCB, UniformBandit
+from esbas.errors import InvalidValueError, UnknownNameError
+from esbas.selectors.registry import SELECTORS, make_selector
+
+ARMS = ["a", "b", "c"]
+
+
+def choices(selector: esbas.Selector, count: int = 40) -> list[str]:
+    made = []
+    for number in range(count):
+        choice = selector.ask()
+        selector.tell(choice, float(number % 3))
+        made.append(choice.arm)
+    return made
+
+
+@pytest.mark.parametrize("name", [name.replace("NAME", "b") for name in SELECTORS])
+def test_every_name_makes_a_selector_that_works(name):
+    selector = make_selector(name, ARMS, seed=3)
+    assert selector.arms == ("a", "b", "c")
+    assert len(choices(selector)) == 40
+
+
+def test_names_make_what_they_say():
+    assert isinstance(make_selector("ssbas", ARMS), esbas.SSBAS)
+    assert isinstance(make_selector("ESBAS", ARMS), esbas.ESBAS)
+    assert isinstance(make_selector("uniform", ARMS), esbas.Uniform)
+    assert set(choices(make_selector("fixed:b", ARMS))) == {"b"}
+    direct = make_selector("KL-UCB", ARMS)
+    assert isinstance(direct, esbas.BanditSelector)
+    assert isinstance(direct.bandit, KLUCB)
+    assert direct.online
+    assert set(BANDITS) < set(SELECTORS)
+
+
+def test_an_arm_may_have_a_colon_and_capitals():
+    assert set(choices(make_selector("fixed:DQN: far", ["dqn", "DQN: far"]))) == {"DQN: far"}
+
+
+@pytest.mark.parametrize("name", ["ssbas", "uniform", "gaussianthompson"])
+def test_the_seed_makes_the_difference(name):
+    one, again, other = (choices(make_selector(name, ARMS, seed=seed)) for seed in (1, 1, 2))
+    assert one == again
+    assert name == "ssbas" or one != other
+
+
+def test_uniform_draws_as_its_bandit_does():
+    assert choices(make_selector("uniform", ARMS, seed=5)) == choices(esbas.BanditSelector(ARMS, bandit=UniformBandit, seed=5))
+
+
+def test_stationary_arms_and_the_scale_arrive():
+    selector = make_selector("esbas", ARMS, stationary=["b"])
+    assert selector.stationary == {"b"}
+    assert make_selector("ucb1", ARMS, stationary=["b"]).stationary == {"b"}
+    raw, scaled = (make_selector("ssbas", ARMS, scale=scale, seed=0) for scale in (None, "auto"))
+    for each in (raw, scaled):
+        for value in (100.0, 200.0, 300.0):
+            each.tell(each.ask(), value)
+    raw_bonus, bonus = (min(row["bonus"] for row in each.explain().values()) for each in (raw, scaled))
+    assert bonus == pytest.approx(200 * raw_bonus)  # the spread of the values
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("sbas", UnknownNameError, "there is no selector named 'sbas': did you mean 'ssbas'?"),
+        ("unifrom", UnknownNameError, "there is no selector named 'unifrom': did you mean 'uniform'?"),
+        (
+            "zzzzzz",
+            UnknownNameError,
+            "there is no selector named 'zzzzzz': choose one of 'ssbas', 'esbas', 'uniform', 'fixed:NAME'",
+        ),
+        ("fix:a", UnknownNameError, "there is no selector named 'fix:a': did you mean"),
+        ("fixed:d", UnknownNameError, "there is no arm named 'd'"),
+        (
+            "fixed",
+            InvalidValueError,
+            "a fixed selector is told its arm, as in \"fixed:NAME\"` must hold, but got selector='fixed'",
+        ),
+    ],
+)
+def test_a_name_that_nobody_has_gets_one_sentence(name, kind, message):
+    with pytest.raises(kind) as caught:
+        make_selector(name, ARMS)
+    assert message in str(caught.value)
