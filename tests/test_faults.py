@@ -1,13 +1,15 @@
 """A learner that fails never ends the run: it is dismissed for a while, and the record says so."""
 
 import re
+import time
 
 import gymnasium
 import numpy as np
 import pytest
 
-from doubles import Always, BatchRecorder, Faulty
-from esbas import ESBAS, SSBAS, Fixed, Uniform, run
+from doubles import Always, BatchRecorder, Faulty, StepRecorder
+from esbas import ESBAS, SSBAS, Fixed, Uniform, resume, run
+from esbas.errors import InvalidValueError
 from esbas.learners import Constant
 from esbas.testing import Corridor, OneStep
 
@@ -177,3 +179,94 @@ def test_pressing_ctrl_c_in_a_learner_is_not_its_fault():
         next(episodes)
     assert episodes.number == 0
     assert episodes.selector.open_choices == ()
+
+
+class Hanging(Faulty):
+    """Does not raise, but hangs."""
+
+    def _call(self, where):
+        try:
+            super()._call(where)
+        except RuntimeError:
+            while True:
+                pass
+
+
+@pytest.mark.parametrize(("where", "online"), [("learn", False), ("step", True), ("policy", True), ("policy", False)])
+def test_a_learner_that_hangs_is_dismissed(where, online):
+    bad, good = Hanging("bad", where, fails=lambda call: call == 3), Faulty("good", action=1)
+    selector = Fixed(NAMES, arm="bad", epochs=None if online else [1] * 12)
+    records = list(run(corridor(), [bad, good], selector, episodes=12, time_limit=0.2))
+    faults = [fault for record in records for fault in record.faults]
+    assert [(fault.arm, fault.where, fault.dismissed) for fault in faults] == [("bad", where, 1)]
+    assert faults[0].message.startswith("TimeLimitError: a learning call must end within 0.2 s, but was interrupted")
+    assert [record.arm for record in records].count("good") == 1
+    assert bad.calls[where] > 3  # it got another chance
+
+
+def test_a_learner_that_hangs_keeps_its_last_good_policy():
+    class Slow(BatchRecorder):
+        def learn(self, data):
+            super().learn(data)
+            time.sleep(60 if len(self.sizes) == 3 else 0)
+
+    learner = Slow("bad", plan=lambda lessons: lessons % 2)
+    episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20, time_limit=0.2)
+    assert [(record.number, record.faults[0].where) for record in episodes if record.faults] == [(8, "learn")]
+    actions = [trajectory.actions[0] for trajectory in episodes.data.since(0)]
+    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # after lessons 0, 1, 2, none, 4
+
+
+def test_a_learner_without_a_policy_for_hanging_does_not_keep_the_run_from_starting():
+    bad = Hanging("bad", "policy", fails=lambda call: call == 1)
+    records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=2, time_limit=0.2))
+    assert [record.faults for record in records] == [(), ()]
+
+
+@pytest.mark.parametrize(("own", "given"), [(0.2, None), (0.2, 60.0), (60.0, 0.1), (float("inf"), 0.1)])
+def test_the_learners_own_limit_goes_before(own, given):
+    class Slow(Faulty):
+        def step(self, transition):
+            time.sleep(0.3)
+
+    bad = Slow("bad", action=1)
+    bad.time_limit = own
+    record = next(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=1, time_limit=given))
+    assert bool(record.faults) == (own == 0.2)
+
+
+def test_a_step_only_learner_has_the_limit_for_all_that_is_new():
+    class Slow(StepRecorder):
+        def step(self, transition):
+            super().step(transition)
+            time.sleep(0.1)
+
+    slow = Slow("bad", action=1)
+    records = list(run(corridor(), [slow, Faulty("good", action=1)], ESBAS(NAMES), episodes=2, time_limit=0.2))
+    assert [fault.where for fault in records[1].faults] == ["learn"]
+    assert 1 <= len(slow.seen) < 3
+
+
+def test_a_learner_may_keep_the_limit_by_itself():
+    class Careful(Faulty):
+        def limit_calls(self, seconds):
+            self.told = seconds
+
+        def step(self, transition):
+            time.sleep(0.05)
+
+    careful, hasty = Careful("bad", action=1), Careful("good", action=1)
+    hasty.time_limit = 5.0
+    record = next(run(corridor(), [careful, hasty], Fixed(NAMES), episodes=1, time_limit=0.01))
+    assert (careful.told, hasty.told, record.faults) == (0.01, 5.0, ())
+
+
+def test_a_limit_is_positive_and_is_given_again_to_a_resumed_run(tmp_path):
+    with pytest.raises(InvalidValueError, match="time_limit > 0"):
+        run(corridor(), [Faulty("bad"), Faulty("good")], Fixed(NAMES), time_limit=0.0)
+    episodes = run(corridor(), [Faulty("bad"), Faulty("good")], Fixed(NAMES), episodes=2)
+    next(episodes)
+    episodes.save(tmp_path / "run")
+    parts = corridor(), [Hanging("bad", "step", action=1), Faulty("good", action=1)], Fixed(NAMES)
+    records = list(resume(tmp_path / "run", *parts, time_limit=0.2))
+    assert [fault.arm for fault in records[0].faults] == ["bad"]

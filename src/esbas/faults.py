@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from esbas import spaces
+from esbas import limits, spaces
 from esbas.errors import SaveFileError
 from esbas.learner import Learner, Policy, Portfolio
 from esbas.trajectory import TrajectorySet, Transition
@@ -37,12 +37,23 @@ class _Member:
     strikes: int = 0
     away_until: int = 0  # number of the last episode for which it is dismissed
 
+    def limit(self, seconds: float | None) -> None:
+        """Prepare the calls that learn, each of which may take so long; without a limit they are the learner's own methods."""
+        own = getattr(self.learner, "time_limit", None)
+        seconds = seconds if own is None else own
+        if hasattr(self.learner, "limit_calls"):  # it can keep a limit better than a timer can
+            self.learner.limit_calls(seconds)
+            seconds = None
+        self.learn, self.ask = limits.limited(self._learn, seconds), limits.limited(self.learner.policy, seconds)
+        if self.steps:
+            self.step = limits.limited(self.learner.step, seconds)  # type: ignore[attr-defined]  # `steps` says that it has it
+
     def find_policy(self) -> None:
         """Outside of episodes nobody is blamed: who has no policy then is asked again when it is to act."""
         with contextlib.suppress(Exception):
-            self.policy = self.learner.policy()
+            self.policy = self.ask()
 
-    def learn(self, data: TrajectorySet) -> None:
+    def _learn(self, data: TrajectorySet) -> None:
         """Learn from whole trajectories; a learner that knows `step` only is shown what is new, step by step."""
         if hasattr(self.learner, "learn"):
             self.learner.learn(data)
@@ -57,11 +68,12 @@ class Roster:
     """The portfolio at work: every call to a learner goes through here, and none of them can end the run.
 
     The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024): it is not chosen and learns nothing then,
-    unless everyone is dismissed: then all may be chosen.
+    unless everyone is dismissed: then all may be chosen. A call that learns (`learn`, `step`, `policy`) and takes longer than
+    `time_limit` seconds, or than the learner's own attribute of that name, is a fault like any other.
     """
 
-    def __init__(self, portfolio: Portfolio, *, action_space: Any, online: bool) -> None:
-        self._online = online
+    def __init__(self, portfolio: Portfolio, *, action_space: Any, online: bool, time_limit: float | None = None) -> None:
+        self._online, self._time_limit = online, time_limit
         self.action_space, self.is_valid = action_space, spaces.membership(action_space)
         self.faults: list[Fault] = []  # of the current episode
         self._number = 0  # of the current episode
@@ -73,12 +85,18 @@ class Roster:
     def add(self, learner: Learner) -> None:
         """One more member."""
         self._members.append(_Member(learner, steps=self._online and hasattr(learner, "step")))
+        self._members[-1].limit(self._time_limit)
         self._members[-1].find_policy()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The members' names, in order."""
         return tuple(member.learner.name for member in self._members)
+
+    @property
+    def learners(self) -> list[Learner]:
+        """The members themselves, in order."""
+        return [member.learner for member in self._members]
 
     def remove(self, name: str) -> None:
         """One member less."""
@@ -105,7 +123,7 @@ class Roster:
         """Everyone who learns from transitions does, whoever acted."""
         for member in self._steppers:
             try:
-                member.learner.step(transition)  # type: ignore[attr-defined]  # `steps` says that it has it
+                member.step(transition)
             except Exception as error:
                 self.blame(member, "step", error)
 
@@ -127,7 +145,7 @@ class Roster:
     def refresh(self, member: _Member) -> None:
         """Take the member's new policy; if it has none to give, it keeps the last good one."""
         try:
-            policy = member.learner.policy()
+            policy = member.ask()
             if not hasattr(policy, "act"):
                 raise TypeError(f"policy() returned {policy!r}, which cannot act")
             member.policy = policy

@@ -86,6 +86,7 @@ def run(
     seed: int = 0,
     max_steps: int = 100_000,
     keep_data: bool = True,
+    time_limit: float | None = None,
 ) -> Run:
     """Let the selector choose, episode by episode, who controls the environment, while every learner learns from everything.
 
@@ -99,6 +100,8 @@ def run(
         seed: same seed, same run.
         max_steps: an episode that goes on for longer is an error.
         keep_data: whether to keep all trajectories; learners that `learn` from whole trajectories need them.
+        time_limit: seconds that a learner may take to learn or to tell its policy, each time; longer is a fault. A learner's own
+            attribute `time_limit` goes before. By the clock on the wall: a run in which one is too slow is not reproducible.
 
     Returns:
         An iterator over `EpisodeRecord`s.
@@ -109,11 +112,12 @@ def run(
     restless = [learner.name for learner in members if learner.name in selector.stationary and not learner.stationary]
     require(not restless, "arms told to be stationary have learners that never learn", stationary=restless)
     require(max_steps >= 1, "max_steps >= 1", max_steps=max_steps)
+    require(time_limit is None or time_limit > 0, "time_limit > 0 seconds, or None for no limit", time_limit=time_limit)
     stepwise = selector.online and all(hasattr(learner, "step") or learner.stationary for learner in members)
     require(keep_data or stepwise, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)
     seeding.sequence(seed)  # refuses a bad one now and not within the first episode
     members.check_spaces(env)
-    roster = Roster(members, action_space=env.action_space, online=selector.online)
+    roster = Roster(members, action_space=env.action_space, online=selector.online, time_limit=time_limit)
     loop = Loop(
         env=env,
         roster=roster,
@@ -133,18 +137,19 @@ def resume(
     selector: Selector,
     *,
     objective: Objective | Callable[[Trajectory], float] | None = None,
+    time_limit: float | None = None,
 ) -> Run:
     """Continue a saved run exactly where it was, with parts built as they were built for `run`.
 
-    A save file holds data and no code, so environment, learners, selector and objective are given again; whatever they had learnt
-    comes from the file. The rest of the run is identical to that of a run that was never interrupted. (One thing is not in the
-    file: the older policy of a learner whose last learning failed; it goes on with the policy of its saved state.)
+    A save file holds data and no code, so environment, learners, selector, objective and time limit are given again; whatever
+    they had learnt comes from the file. The rest of the run is identical to that of a run that was never interrupted. (One thing
+    is not in the file: the older policy of a learner whose last learning failed; it goes on with the policy of its saved state.)
     """
     state = archive.read(path, "run")
     try:
         settings = {name: state[name] for name in ("seed", "max_steps", "keep_data")} | state["budget"]
         saved = tuple(state["learners"]), state["objective"]
-        new = run(env, portfolio, selector, objective=objective, **settings)
+        new = run(env, portfolio, selector, objective=objective, time_limit=time_limit, **settings)
         given = new.loop.roster.names, new.loop.objective.name
         if given != saved:
             before, now = (f"learners {names} and objective {name!r}" for names, name in (saved, given))
