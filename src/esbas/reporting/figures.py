@@ -1,6 +1,7 @@
 """The common look of all figures: no global state, colours that everyone can tell apart, units on every axis."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -44,12 +45,13 @@ def label(axes: Axes, *, x: str, y: str, title: str = "") -> None:
         axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=INK)
 
 
-def legend(axes: Axes, *, outside: bool = True, title: str = "") -> None:
-    """The legend, right of the panel, where it covers nothing, or at the emptiest place inside."""
+def legend(axes: Axes, *, outside: bool = True, title: str = "", reverse: bool = False) -> None:
+    """The legend, right of the panel, where it covers nothing, or at the emptiest place inside; reversed for stacks."""
+    look: dict[str, Any] = {"title": title, "reverse": reverse, "fontsize": 10}
     if outside:
-        axes.legend(title=title, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=10, alignment="left")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, alignment="left", **look)
     else:
-        axes.legend(title=title, loc="best", framealpha=0.9, edgecolor="none", fontsize=10)
+        axes.legend(loc="best", framealpha=0.9, edgecolor="none", **look)
 
 
 def shared_legend(figure: Figure, axes: Axes) -> None:

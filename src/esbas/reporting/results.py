@@ -43,7 +43,7 @@ class Results:
         self._command, self._config, self._versions = command, plain(config), _versions()
         try:
             old = self._read_config()
-            (self.folder / "parts").mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             if old is None:
                 about = {"command": command, "config": self._config, "again": self.command_line}
                 self._write_json("config.json", about | {"versions": self._versions, "platform": platform.platform()})
@@ -71,7 +71,9 @@ class Results:
         """Keep a finished part."""
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **dict(arrays))
-        write_atomically(self._part_path(name), buffer.getvalue())
+        path = self._part_path(name)
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, buffer.getvalue())
 
     def table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Write NAME.csv, numbers in full; what is unknown is left empty."""

@@ -1,0 +1,40 @@
+"""How values and control develop over the steps of a run."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from esbas.columns import Array
+from esbas.training.log import Episodes
+
+WINDOW = 50  # episodes
+POINTS = 200
+
+
+def grid(runs: Sequence[Episodes]) -> Array:
+    """Steps, (X,), at which all runs have a value: from the first episode of all to the end of the shortest."""
+    first, last = max(int(run.steps[0]) for run in runs), min(int(run.steps[-1]) for run in runs)
+    return np.unique(np.linspace(min(first, last), last, POINTS).astype(np.int64))
+
+
+def values(run: Episodes, at: Array, *, window: int = WINDOW) -> Array:
+    """The mean value of the last episodes before each of these steps, (X,)."""
+    return np.asarray(_moving_mean(run.values[None], run, at, window)[0])
+
+
+def shares(run: Episodes, names: Sequence[str], at: Array, *, window: int = WINDOW) -> Array:
+    """The share of control that each learner had in the last episodes before these steps, (K, X)."""
+    control = (run.learners[None] == np.array(names)[:, None]).astype(np.float64)  # (K, N)
+    return _moving_mean(control, run, at, window)
+
+
+def last_mean(run: Episodes, *, window: int = WINDOW) -> float:
+    """The mean value of the last episodes of the run."""
+    return float(run.values[-window:].mean())
+
+
+def _moving_mean(rows: Array, run: Episodes, at: Array, window: int) -> Array:
+    sums = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1)  # (K, N + 1)
+    end = np.maximum(np.searchsorted(run.steps, at, side="right"), 1)
+    start = np.maximum(end - window, 0)
+    return np.asarray((sums[:, end] - sums[:, start]) / (end - start))

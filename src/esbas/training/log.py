@@ -1,0 +1,121 @@
+"""What happened, episode by episode, as CSV files that survive a kill and can be cut back to a checkpoint."""
+
+import csv
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from esbas.columns import Array
+from esbas.errors import SaveFileError
+from esbas.runner import EpisodeRecord
+
+EPISODES = "episode", "steps", "learner", "value", "length", "epoch", "terminated", "truncated"
+FAULTS = "episode", "learner", "where", "dismissed", "message"
+
+
+class Rows:
+    """A growing CSV file; the first column is the number of the episode.
+
+    Args:
+        path: of the file.
+        header: the names of the columns.
+        upto: rows of later episodes are dropped: they will be played again.
+    """
+
+    def __init__(self, path: Path, header: Sequence[str], *, upto: int) -> None:
+        kept = [row for row in _whole_rows(path, len(header)) if int(row[0]) <= upto] if upto else []
+        temporary = path.with_name(f".{path.name}.tmp")
+        with temporary.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([header, *kept])
+        temporary.replace(path)
+        self._file = path.open("a", newline="", encoding="utf-8")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+
+    def add(self, *cells: object) -> None:
+        """One row more."""
+        self._writer.writerow(cells)
+
+    def flush(self, *, to_disk: bool = False) -> None:
+        """Let others see what was added; `to_disk` outlives a power cut."""
+        self._file.flush()
+        if to_disk:
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """No more rows."""
+        self._file.close()
+
+
+class RunLog:
+    """The files `episodes.csv` and `faults.csv` of one run; a context manager."""
+
+    def __init__(self, folder: Path, *, upto: int) -> None:
+        self._episodes = Rows(folder / "episodes.csv", EPISODES, upto=upto)
+        self._faults = Rows(folder / "faults.csv", FAULTS, upto=upto)
+
+    def add(self, record: EpisodeRecord, *, steps: int) -> None:
+        """An episode, after so many steps altogether."""
+        ended = int(record.terminated), int(record.truncated)
+        self._episodes.add(record.number, steps, record.arm, record.value, record.length, record.epoch, *ended)
+        for fault in record.faults:
+            self._faults.add(record.number, fault.arm, fault.where, fault.dismissed, " ".join(fault.message.split()))
+
+    def flush(self, *, to_disk: bool = False) -> None:
+        """Let others see what was added; `to_disk` outlives a power cut."""
+        self._episodes.flush(to_disk=to_disk)
+        self._faults.flush(to_disk=to_disk)
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._episodes.close()
+        self._faults.close()
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """The episodes of one run, as columns."""
+
+    steps: Array  # (N,): so far, after each
+    learners: Array  # (N,): names of those who were in control
+    values: Array  # (N,)
+    lengths: Array  # (N,)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def read_episodes(folder: Path) -> Episodes:
+    """What `RunLog` wrote."""
+    rows = _whole_rows(folder / "episodes.csv", len(EPISODES))
+    steps, learners, values, lengths = ([row[k] for row in rows] for k in range(1, 5))
+    counts = np.array(steps, np.int64), np.array(lengths, np.int64)
+    return Episodes(counts[0], np.array(learners, np.str_), np.array(values, np.float64), counts[1])
+
+
+def read_faults(folder: Path) -> list[tuple[int, str, str, int, str]]:
+    """Episode, learner, where, dismissed for how many episodes, message."""
+    rows = _whole_rows(folder / "faults.csv", len(FAULTS))
+    return [(int(number), learner, where, int(dismissed), message) for number, learner, where, dismissed, message in rows]
+
+
+def _whole_rows(path: Path, width: int) -> list[list[str]]:
+    """The rows below the header; a last one that a kill left torn is not among them."""
+    try:
+        text = path.read_text("utf-8", errors="replace")
+        whole = text[: text.rfind("\n") + 1]
+        rows = list(csv.reader(whole.splitlines()))[1:]
+        if any(len(row) != width or not row[0].isdigit() for row in rows):
+            raise ValueError("a row does not have its columns")
+        return rows
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise SaveFileError(
+            f"{str(path)!r} must be a table of esbas, but is damaged ({error}): restore an earlier copy"
+        ) from error

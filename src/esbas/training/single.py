@@ -1,0 +1,126 @@
+"""One run: play, write down, save now and then. Killed at any moment, it continues from its last checkpoint as if nothing was."""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import esbas
+from esbas.reporting.files import write_atomically
+from esbas.training.log import RunLog, read_episodes, read_faults
+from esbas.training.plan import Plan, close
+from esbas.training.status import Meter, Status
+
+SAVING_SHARE = 0.05  # of the time goes into checkpoints at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeping:
+    """What is kept besides the numbers: nothing of it changes them."""
+
+    checkpoint_every: float = 30.0  # seconds
+    tensorboard: bool = True
+
+
+def run_folder(folder: Path, seed: int) -> Path:
+    """Where the run of this seed keeps its files."""
+    return folder / "runs" / f"seed-{seed}"
+
+
+def is_finished(folder: Path, seed: int) -> bool:
+    """Whether the run of this seed has used up its budget."""
+    return bool(_read_clock(run_folder(folder, seed)).get("finished", False))
+
+
+def train_seed(
+    plan: Plan,
+    seed: int,
+    folder: Path,
+    *,
+    keeping: Keeping,
+    tell: Callable[[Status], None],
+    stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Start the run, or continue it, until its budget is used up or `stop` says so between two episodes.
+
+    Args:
+        plan: what to run.
+        seed: of the run.
+        folder: of the whole training; the run has a folder of its own there.
+        keeping: how often to save, and whether to log.
+        tell: is told how the run is doing, after every episode.
+        stop: asked after every episode.
+    """
+    home = run_folder(folder, seed)
+    home.mkdir(parents=True, exist_ok=True)
+    checkpoint = home / "checkpoint.npz"
+    run = plan.resume(checkpoint, seed) if checkpoint.exists() else plan.start(seed)
+    meter, clock = Meter(run, seed=seed), _Clock(home, keeping.checkpoint_every)
+    try:
+        with RunLog(home, upto=run.number) as log, _board(home, run.loop.steps, keeping) as board:
+            _recall(meter, home)
+            tell(meter.status())
+            for record in run:
+                log.add(record, steps=run.loop.steps)
+                meter.see_record(record)
+                status = meter.status()
+                if board is not None:
+                    board.add(record, status)
+                tell(status)
+                stopped = stop()
+                if clock.is_due() or run.done or stopped:
+                    log.flush(to_disk=True)  # before the checkpoint, which must not know of episodes that the log lacks
+                    clock.save(run, checkpoint)
+                if stopped:
+                    break
+    finally:
+        close(run)
+
+
+class _Clock:
+    """Says when to save, and keeps the time that the run took, over all interruptions."""
+
+    def __init__(self, home: Path, every: float) -> None:
+        self._path, self._every = home / "clock.json", every
+        self._seconds = float(_read_clock(home).get("seconds", 0.0))
+        self._last = time.monotonic()
+        self._pause = every
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._last >= self._pause
+
+    def save(self, run: esbas.Run, checkpoint: Path) -> None:
+        start = time.monotonic()
+        run.save(checkpoint)
+        now = time.monotonic()
+        self._seconds += now - self._last
+        self._last, self._pause = now, max(self._every, (now - start) / SAVING_SHARE)
+        told = {"seconds": round(self._seconds, 3), "episodes": run.number, "steps": run.loop.steps, "finished": run.done}
+        write_atomically(self._path, json.dumps(told).encode())
+
+
+def _read_clock(home: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads((home / "clock.json").read_text("utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def _board(home: Path, steps: int, keeping: Keeping) -> AbstractContextManager[Any]:
+    if not keeping.tensorboard:
+        return nullcontext()
+    from esbas.training.board import Board  # needs PyTorch and TensorBoard
+
+    return Board(home / "tensorboard", steps=steps)
+
+
+def _recall(meter: Meter, home: Path) -> None:
+    """Show the meter what was before an interruption."""
+    episodes = read_episodes(home)
+    for number, (arm, value) in enumerate(zip(episodes.learners.tolist(), episodes.values.tolist(), strict=True), 1):
+        meter.see(number, arm, value)
+    for number, arm, _, dismissed, _ in read_faults(home):
+        meter.see_fault(number, arm, dismissed)
