@@ -8,6 +8,7 @@ import numpy as np
 
 from esbas.columns import Array
 from esbas.errors import require, unknown
+from esbas.learners._tensors import plain, tensors
 from esbas.learners._torch import torch
 from esbas.learners.replay import SharedReplay
 
@@ -95,40 +96,22 @@ def state_of(model: OffPolicyAlgorithm) -> dict[str, Any]:
     counters = {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)}
     noise = getattr(model.action_noise, "noise_prev", None)  # of an Ornstein-Uhlenbeck process
     return {
-        "parameters": _plain(model.get_parameters()),
-        "variables": _plain(variables),
+        "parameters": plain(model.get_parameters()),
+        "variables": plain(variables),
         "counters": counters,
-        "noise": _plain(noise),
+        "noise": plain(noise),
     }
 
 
 def restore(model: OffPolicyAlgorithm, state: dict[str, Any]) -> None:
     """Bring the model to a state told by `state_of`."""
-    model.set_parameters(_tensors(state["parameters"]), device=model.device)
+    model.set_parameters(tensors(state["parameters"]), device=model.device)
     for name, value in state["variables"].items():
-        getattr(model, name).data.copy_(_tensors(value))
+        getattr(model, name).data.copy_(tensors(value))
     for name, value in state["counters"].items():
         setattr(model, name, value)
     if state["noise"] is not None:
         model.action_noise.noise_prev = np.array(state["noise"])  # type: ignore[union-attr]  # only then there is one
-
-
-def _plain(value: Any) -> Any:
-    """Tensors as arrays, keys as text."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().cpu().numpy().copy()
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _tensors(value: Any) -> Any:
-    """The way back from `_plain`: the keys of an optimizer's state are numbers."""
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(value.copy())
-    if isinstance(value, dict):
-        return {int(key) if key.isdigit() else key: _tensors(item) for key, item in value.items()}
-    return [_tensors(item) for item in value] if isinstance(value, list) else value
 
 
 class ReplayView:

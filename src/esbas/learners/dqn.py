@@ -8,6 +8,7 @@ import numpy as np
 from esbas import seeding, spaces
 from esbas.columns import Array
 from esbas.errors import DivergenceError, SpaceError, require, unknown
+from esbas.learners import schedules
 from esbas.learners.dqn_batched import OPTIMIZERS, Group, Own
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.networks import Convolution, Network
@@ -67,15 +68,14 @@ class DQN:
         counts = {"n_step": n_step, "batch": batch, "train_every": train_every, "updates": updates, "sync_every": sync_every}
         for option, count in counts.items():
             require(count >= 1, f"{option} >= 1", **{option: count})
-        fits = len(epsilon) == 3 and 0 <= epsilon[0] <= 1 and 0 <= epsilon[1] <= 1 and epsilon[2] >= 0
-        require(fits, "epsilon is (first, last, transitions): two probabilities and a number >= 0", epsilon=epsilon)
+        self._epsilon = schedules.falling(epsilon)
         if optimizer not in OPTIMIZERS:
             raise unknown("optimizer", optimizer, OPTIMIZERS)
         self.name, self.replay = name, replay
         self.observation_space, self.action_space = replay.observation_space, replay.action_space
         if not (spaces.is_discrete(self.action_space) and self.action_space.start == 0):
             raise SpaceError(f"the actions of DQN {name!r} must be 0, 1, ..., n - 1, but are {self.action_space}: leave it out")
-        self._train_every, self._updates, self._learning_starts, self._epsilon = train_every, updates, learning_starts, epsilon
+        self._train_every, self._updates, self._learning_starts = train_every, updates, learning_starts
         self._seen = 0  # transitions
         self._rng = seeding.generator(seed, "dqn", name, "batches")
         network = Network(self.observation_space, actions=int(self.action_space.n), hidden=hidden, convolutions=convolutions)
@@ -91,11 +91,13 @@ class DQN:
         """ε-greedy on the network as it is at each step."""
         return EpsilonGreedy(self.values, self.epsilon)
 
+    def greedy_policy(self) -> EpsilonGreedy:
+        """The same without exploration."""
+        return EpsilonGreedy(self.values, lambda: 0.0)
+
     def epsilon(self) -> float:
         """The probability of a random action now."""
-        first, last, transitions = self._epsilon
-        done = min(self._seen / transitions, 1.0) if transitions else 1.0
-        return first + (last - first) * done
+        return schedules.between(self._epsilon, self._seen)
 
     def values(self, observation: Any) -> Array:
         """The values of all actions, (A,)."""

@@ -1,0 +1,25 @@
+"""States of PyTorch's parts as arrays and plain data, and back."""
+
+from typing import Any
+
+import numpy as np
+
+from esbas.learners._torch import torch
+
+
+def plain(value: Any) -> Any:
+    """Tensors as arrays, keys as text."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().cpu().numpy().copy()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def tensors(value: Any) -> Any:
+    """The way back from `plain`: the keys of an optimizer's state are numbers."""
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, dict):
+        return {int(key) if key.isdigit() else key: tensors(item) for key, item in value.items()}
+    return [tensors(item) for item in value] if isinstance(value, list) else value
