@@ -31,7 +31,8 @@ class Learner(Protocol):
     """An off-policy algorithm (the paper's α): data in, policy out. Its policy changes only inside `learn` or `step`.
 
     It has `learn` (see BatchLearner), `step` (see OnlineLearner), both, or, if it is `stationary`, neither. It may
-    tell its spaces by attributes `observation_space` and `action_space`; they are compared with the environment's.
+    tell its spaces by attributes `observation_space` and `action_space`; they are compared with the environment's. It may have
+    `greedy_policy()`, the current policy without exploration, by which it is evaluated.
     """
 
     name: str

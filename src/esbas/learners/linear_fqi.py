@@ -108,11 +108,17 @@ class LinearFQI:
 
     def policy(self) -> EpsilonGreedy:
         """ε-greedy on the weights that the last `learn` found; before it, all actions are worth the same."""
-        weights, epsilon = self.weights, self._epsilon(self._epoch)
-        if weights is None:
+        return self._policy(self._epsilon(self._epoch))
+
+    def greedy_policy(self) -> EpsilonGreedy:
+        """The same without exploration."""
+        return self._policy(0.0)
+
+    def _policy(self, epsilon: float) -> EpsilonGreedy:
+        if self.weights is None:
             nothing = np.zeros(self.action_space.n)
             return EpsilonGreedy(lambda _: nothing, lambda: epsilon)
-        return _linear_policy(weights, self.features, epsilon)
+        return _linear_policy(self.weights, self.features, epsilon)
 
     def learn(self, data: TrajectorySet) -> None:
         """Add what is new to the sums, then iterate from zero on everything."""

@@ -2,7 +2,7 @@
 
 import copy
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -102,17 +102,31 @@ class SB3Learner:
 
     def policy(self) -> "SB3Policy":
         """The model as it explores at each step."""
-        return SB3Policy(self)
+        return SB3Policy(self.act)
+
+    def greedy_policy(self) -> "SB3Policy":
+        """The model as it acts when it does not explore."""
+        return SB3Policy(self.act_greedily)
 
     def act(self, observation: Any) -> Any:
         """The action that the model would take while it learns."""
         with self._generators:
             action, stored = hooks.sample_action(self.model, self._see(np.array(observation)))
-        if spaces.is_discrete(self.action_space):
-            return int(action[0])
-        taken = np.clip(action[0], self.action_space.low, self.action_space.high)  # rounding may leave the space
-        self.replay.note(taken, stored[0])
+        taken = self._valid(action[0])
+        if not spaces.is_discrete(self.action_space):
+            self.replay.note(taken, stored[0])
         return taken
+
+    def act_greedily(self, observation: Any) -> Any:
+        """The action that the model takes for the best."""
+        with self._generators:
+            action, _ = self.model.predict(self._see(np.array(observation)), deterministic=True)
+        return self._valid(action)
+
+    def _valid(self, action: Array) -> Any:
+        if spaces.is_discrete(self.action_space):
+            return int(action)
+        return np.clip(action, self.action_space.low, self.action_space.high)  # rounding may leave the space
 
     def step(self, transition: Transition) -> None:
         """Store the transition, if nobody has, and train when the model would."""
@@ -168,10 +182,10 @@ class SB3Learner:
 class SB3Policy:
     """A member's model as a policy."""
 
-    def __init__(self, learner: SB3Learner) -> None:
-        self._learner = learner
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
 
     def act(self, observation: Any, rng: np.random.Generator) -> Any:
         """The model's action; it draws from the member's own generators, as it does alone."""
         del rng
-        return self._learner.act(observation)
+        return self._function(observation)

@@ -37,6 +37,10 @@ class TabularQ:
         """ε-greedy on the table as it is at each step."""
         return EpsilonGreedy(self.table.__getitem__, lambda: _now(self._epsilon, self._episode))
 
+    def greedy_policy(self) -> EpsilonGreedy:
+        """The same without exploration."""
+        return EpsilonGreedy(self.table.__getitem__, lambda: 0.0)
+
     def step(self, transition: Transition) -> None:
         """One update; behind a terminal step nothing follows, behind a truncated one the next value counts."""
         s, a, reward, following, terminated, truncated, _ = transition
