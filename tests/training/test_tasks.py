@@ -124,7 +124,7 @@ def test_a_render_mode_that_is_not_there_gets_one_sentence():
         ("TimeLimit(max_steps=3)", "there is no option of TimeLimit named 'max_steps': did you mean 'max_episode_steps'?"),
         ("TimeLimit(max_episode_steps='x')", "the option 'max_episode_steps' of TimeLimit must be a whole number, but is 'x'"),
         ("TimeLimit(max_episode_steps=-1)", "must fit the task, but ValueError: Expect the `max_episode_steps` to be positive"),
-        ("TimeLimit(env=3)", "TimeLimit must not be given 'env', which is set by what builds it: leave it out"),
+        ("TimeLimit(env=3)", "TimeLimit must not be given 'env', which esbas sets itself: leave it out"),
         ("ClipAction", "wrapper 'ClipAction' must fit the task, but TypeError: ClipAction requires a Box action space"),
         ("FlattenObservation(a=1)", "there is no option of FlattenObservation named 'a': it has none"),
         ("NormalizeObservation", "but NormalizeObservation goes by statistics of the steps so far"),

@@ -48,6 +48,7 @@ def checked(
     ours: Collection[str] = (),
     optional: Collection[str] = (),
     hints: Mapping[str, Any] | None = None,
+    also: Collection[str] = (),
 ) -> dict[str, Any]:
     """The given options, if the function takes them: lists become tuples where it wants tuples.
 
@@ -58,13 +59,14 @@ def checked(
         ours: the arguments that the caller gives itself.
         optional: arguments that may be left out although the function has no default.
         hints: the types of arguments where they differ from the function's own.
+        also: other names that may have been meant.
     """
     parameters, names = _parameters(function), option_names(function, ours=ours)
     for name in given:
         if name in parameters and name in ours:
-            raise InvalidValueError(f"{kind} must not be given {name!r}, which is set by what builds it: leave it out")
+            raise InvalidValueError(f"{kind} must not be given {name!r}, which esbas sets itself: leave it out")
         if name not in names:
-            raise unknown(f"option of {kind}", name, names, "" if names else "it has none")
+            raise unknown(f"option of {kind}", name, [*names, *also], "" if names else "it has none")
     for name in names:
         if parameters[name].default is inspect.Parameter.empty and name not in given and name not in optional:
             raise InvalidValueError(f"{kind} must be given {name!r}, but was not: add {name}=...")
@@ -80,7 +82,7 @@ def telling(where: str, *, rule: str = "must work", remedy: str = "change it, or
     try:
         yield
     except EsbasError as error:
-        raise type(error)(f"{where}: {error}") from error
+        raise type(error)(f"{where}: {' '.join(str(error).split())}") from error  # a space may be told in many lines
     except (ImportError, DependencyNotInstalled) as error:
         said = first_line(error)
         raise MissingExtraError(f"{where}: {said}" + ("" if "pip install" in said else ": install what is missing")) from error
