@@ -73,7 +73,7 @@ class TrajectorySet:
 
     def __init__(self) -> None:
         self._columns = Columns()
-        self._arms: list[str] = []
+        self.arms: list[str] = []  # who controlled each; to be looked at
         self._starts = [0]  # trajectory i has the transitions starts[i] .. starts[i + 1] - 1
 
     def append(self, trajectory: Trajectory, *, arm: str = "") -> None:
@@ -81,10 +81,10 @@ class TrajectorySet:
         ended = np.array([[trajectory.terminated, trajectory.truncated]])
         self._columns.extend({name: getattr(trajectory, name) for name in _STEPWISE} | {"ended": ended})
         self._starts.append(self._starts[-1] + len(trajectory))
-        self._arms.append(arm)
+        self.arms.append(arm)
 
     def __len__(self) -> int:
-        return len(self._arms)
+        return len(self.arms)
 
     def __getitem__(self, i: int) -> Trajectory:
         i = range(len(self))[i]
@@ -100,7 +100,7 @@ class TrajectorySet:
 
     def by(self, arm: str) -> list[Trajectory]:
         """The trajectories that `arm` controlled."""
-        return [self[k] for k, name in enumerate(self._arms) if name == arm]
+        return [self[k] for k, name in enumerate(self.arms) if name == arm]
 
     def transitions(self, since: int = 0) -> Transitions:
         """All steps of the trajectories from number `since` on, as columns."""
@@ -115,9 +115,9 @@ class TrajectorySet:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything as arrays and plain data."""
-        return {"arms": list(self._arms), "starts": list(self._starts), "columns": self._columns.state_dict()}
+        return {"arms": list(self.arms), "starts": list(self._starts), "columns": self._columns.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Become the set that `state_dict` told of."""
-        self._arms, self._starts = list(state["arms"]), list(state["starts"])
+        self.arms, self._starts = list(state["arms"]), list(state["starts"])
         self._columns.load_state_dict(state["columns"])

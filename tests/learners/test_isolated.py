@@ -1,0 +1,327 @@
+"""A learner in a process of its own is the same learner, and whatever happens to its process, the run goes on."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import breakable
+from breakable import Breaking
+from doubles import Faulty
+from esbas import ESBAS, SSBAS, Fixed, Uniform, resume, run
+from esbas.errors import InvalidValueError, IsolationError
+from esbas.learners.isolated import Isolated
+from esbas.testing import Corridor, check_learner
+
+LIMIT = 0.5  # more than a healthy call ever takes, even on a busy machine
+TESTS = Path(__file__).parent.parent
+
+
+def corridor():
+    return Corridor(4, slip=0.0, max_steps=6)
+
+
+def told(episodes):
+    """All that a run produced: the records, the data, the choices."""
+    records = list(episodes)
+    columns = [column.tobytes() for column in episodes.data.transitions()]
+    return records, columns, episodes.selector.state_dict()
+
+
+SELECTORS = {"online": SSBAS, "batch": ESBAS}
+
+
+@pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
+@pytest.mark.parametrize("make", [breakable.tabular, breakable.fitted, breakable.chance, breakable.stepper, breakable.Census])
+def test_what_comes_out_is_identical(make, selector):
+    outcomes = []
+    for learner in (make(), Isolated(make, snapshot_every=7, time_limit=60.0)):
+        arms = [learner.name, "good"]
+        outcomes.append(
+            told(run(Corridor(4, max_steps=12), [learner, Faulty("good", action=1)], selector(arms), episodes=40, seed=3))
+        )
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_deep_learner_gives_identical_results_too():
+    outcomes = []
+    for learner in (breakable.deep(), Isolated(breakable.deep, snapshot_every=90)):
+        env = gymnasium.make("CartPole-v1")
+        outcomes.append(told(run(env, [learner], SSBAS(["deep"]), steps=300, seed=1)))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_failed_draw_moves_the_generator_too():
+    states = []
+    for learner in (breakable.tidy(), Isolated(breakable.tidy)):
+        rng, policy = np.random.default_rng(0), learner.policy()
+        for _ in range(10):
+            try:
+                policy.act(0, rng)
+            except (ArithmeticError, IsolationError):
+                states.append(rng.random())
+    assert len(states) > 2
+    assert states[: len(states) // 2] == states[len(states) // 2 :]
+
+
+def test_it_keeps_the_contract_of_a_learner():
+    started = []
+
+    def factory():
+        started.append(Isolated(breakable.plain))
+        return started[-1]
+
+    check_learner(factory, Corridor(4), episodes=2)
+    for learner in started:
+        learner.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "methods"),
+    [
+        (breakable.tabular, {"learn", "step", "state_dict", "load_state_dict"}),
+        (breakable.fitted, {"learn", "state_dict", "load_state_dict"}),
+        (breakable.stepper, {"step"}),
+        (breakable.chance, {"state_dict", "load_state_dict"}),
+    ],
+)
+def test_it_has_the_methods_and_attributes_that_the_learner_has(make, methods):
+    inner, learner = make(), Isolated(make)
+    for method in ("learn", "step", "state_dict", "load_state_dict", "greedy_policy"):
+        assert hasattr(learner, method) == hasattr(inner, method)
+    assert {method for method in methods if not hasattr(learner, method)} == set()
+    assert (learner.name, learner.stationary) == (inner.name, inner.stationary)
+    assert learner.action_space == getattr(inner, "action_space", None)
+    assert hasattr(learner.policy(), "probability") == hasattr(inner.policy(), "probability")
+    assert learner.time_limit is None
+
+
+def test_the_limit_of_the_learner_inside_counts():
+    assert Isolated(breakable.rising).time_limit == 7.5
+    assert Isolated(breakable.rising, time_limit=3.0).time_limit == 3.0
+
+
+@pytest.mark.parametrize(("where", "how"), [("step", breakable.spin), ("act", breakable.sleep), ("step", breakable.compiled)])
+def test_a_call_that_hangs_ends_with_its_process(where, how):
+    learner = Isolated(partial(Breaking, "bad", where, how), snapshot_every=1)
+    records = list(run(corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=5, time_limit=LIMIT))
+    faults = [fault for record in records for fault in record.faults]
+    assert (faults[0].arm, faults[0].where, faults[0].dismissed) == ("bad", where, 1)
+    assert "TimeLimitError: a learning call must end within 0.5 s" in faults[0].message
+    assert len(records) == 5
+
+
+@pytest.mark.parametrize(
+    ("how", "cause"), [(breakable.segfault, "SIGSEGV"), (breakable.leave, "exit code 3"), (breakable.be_killed, "SIGKILL")]
+)
+def test_a_process_that_dies_is_noticed_and_starts_again_from_the_last_good_state(how, cause):
+    learner = Isolated(partial(Breaking, "bad", "step", how, at=8), snapshot_every=5)
+    episodes = run(corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=6)
+    records = list(episodes)
+    first = next(record for record in records if record.faults)
+    assert first.number == 3  # of three steps each
+    assert cause in first.faults[0].message
+    assert "the process of learner 'bad' died in step" in first.faults[0].message
+    # It was dismissed in 4; the next process began with the 5 steps of the snapshot, learnt 2 in 5, and broke again at its 8th.
+    assert [record.number for record in records if record.faults] == [3, 5]
+    assert learner.state_dict()["calls"]["step"] == 5
+    assert records[5].arm == "good"
+
+
+def test_learn_is_followed_by_a_snapshot_and_the_last_good_policy_stays():
+    learner = Isolated(partial(Breaking, "bad", "learn", breakable.leave, at=2))
+    episodes = run(corridor(), [learner, Faulty("good")], Fixed(["bad", "good"], epochs=[1] * 6), episodes=6)
+    records = list(episodes)
+    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(3, "learn"), (5, "learn")]
+    assert learner.state_dict()["calls"]["learn"] == 1
+    assert [record.arm for record in records] == ["bad", "bad", "bad", "good", "bad", "good"]
+    assert records[2].length == 3  # it still went straight to the right end
+
+
+def test_a_learner_that_cannot_be_saved_starts_as_it_was_built():
+    learner = Isolated(breakable.Unsavable)
+    list(run(corridor(), [learner, Faulty("good", action=1)], Fixed(["unsavable", "good"]), episodes=2))
+    assert not hasattr(learner, "state_dict")
+    learner.close()
+    learner.step(None)
+    learner.step(None)
+    with pytest.raises(IsolationError, match="died in step"):
+        learner.step(None)
+    learner.step(None)
+
+
+def test_exceptions_come_back_as_sentences_and_leave_the_process_alone():
+    learner = Isolated(partial(Faulty, "bad", "policy"))
+    pid = learner._child._process.pid
+    with pytest.raises(IsolationError, match=r"the process of learner 'bad' raised in policy: RuntimeError: call 1 of policy"):
+        learner.policy()
+    with pytest.raises(IsolationError, match="call 2 of policy"):
+        learner.policy()
+    assert learner._child._process.pid == pid
+
+
+def test_an_answer_that_cannot_travel_is_a_sentence():
+    learner = Isolated(partial(Faulty, "bad", action=breakable.spin))
+    assert learner.policy().act(0, np.random.default_rng()) is breakable.spin
+    with pytest.raises(IsolationError, match="raised in act"):
+        Isolated(breakable.unpicklable).policy().act(0, np.random.default_rng())
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "sentence"),
+    [
+        (lambda: None, InvalidValueError, "define it at the top of a module"),
+        (breakable.refuse, IsolationError, "raised in its start: ValueError: no such learner"),
+        (breakable.silent, IsolationError, "SystemExit: left"),
+        (breakable.leave, IsolationError, r"died in its start \(exit code 3\)"),
+    ],
+)
+def test_a_learner_that_cannot_be_built_is_refused(make, error, sentence):
+    with pytest.raises(error, match=sentence):
+        Isolated(make)
+
+
+@pytest.mark.parametrize("options", [{"time_limit": 0.0}, {"snapshot_every": 0}])
+def test_bad_options_are_refused(options):
+    with pytest.raises(InvalidValueError):
+        Isolated(breakable.tabular, **options)
+
+
+@pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
+def test_save_and_resume_through_isolation(selector, tmp_path):
+    def parts():
+        return Corridor(4, max_steps=12), [Isolated(breakable.tabular), Isolated(breakable.fitted)], selector(["table", "fitted"])
+
+    whole = list(run(*parts(), episodes=30, seed=5))
+    episodes = run(*parts(), episodes=30, seed=5)
+    for _ in range(17):
+        next(episodes)
+    episodes.save(tmp_path / "run")
+    assert list(resume(tmp_path / "run", *parts())) == whole[17:]
+
+
+def test_a_run_is_saved_also_when_a_process_is_gone(tmp_path):
+    learner = Isolated(breakable.tabular, snapshot_every=4)
+    episodes = run(corridor(), [learner, Faulty("good", action=1)], Uniform(["table", "good"]), episodes=10)
+    for _ in range(3):
+        next(episodes)
+    os.kill(learner._child._process.pid, signal.SIGKILL)  # while nobody talks to it
+    episodes.save(tmp_path / "run")
+    assert learner.state_dict()["episode"] >= 2
+
+
+def test_an_old_policy_acts_with_the_last_good_state_in_a_new_process():
+    learner = Isolated(partial(Faulty, "good", action=1))
+    policy, rng = learner.policy(), np.random.default_rng(0)
+    learner.close()
+    policy.start()
+    assert policy.act(0, rng) == 1
+    assert policy.probability(0, 1) == 1.0
+
+
+def test_policies_that_nobody_holds_are_let_go():
+    learner = Isolated(breakable.Counting)
+    kept = learner.policy()
+    for _ in range(50):
+        learner.policy()
+    assert learner.policy().act(0, np.random.default_rng()) <= 3  # policies alive over there
+    assert kept.act(0, np.random.default_rng()) <= 3
+
+
+def test_ctrl_c_while_waiting_loses_nothing():
+    class Pressed(Exception):
+        pass
+
+    def press(*_):
+        raise Pressed
+
+    learner = Isolated(partial(Breaking, "slow", "policy", partial(time.sleep, 0.5), at=1))
+    former = signal.signal(signal.SIGALRM, press)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Pressed):
+            learner.policy()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+    assert learner._child.generation == 1
+    assert learner.state_dict()["calls"]["policy"] == 1  # the answer to the first call was waited for and put aside
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def wait_until_gone(pid):
+    deadline = time.monotonic() + 30
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not alive(pid)
+
+
+def test_the_process_ignores_ctrl_c_and_ends_with_the_learner():
+    learner = Isolated(breakable.tabular)
+    pid = learner._child._process.pid
+    os.kill(pid, signal.SIGINT)
+    learner.policy()
+    assert learner._child.generation == 1
+    del learner
+    gc.collect()
+    wait_until_gone(pid)
+
+
+def test_close_ends_the_process():
+    learner = Isolated(breakable.tabular)
+    pid = learner._child._process.pid
+    learner.close()
+    learner.close()
+    wait_until_gone(pid)
+
+
+PARENT = """
+import sys
+from functools import partial
+import breakable
+from doubles import Faulty
+from esbas.learners.isolated import Isolated
+
+if __name__ == "__main__":
+    learner = Isolated(partial(breakable.Breaking, "bad", "policy", getattr(breakable, sys.argv[1]), at=1))
+    print(learner._child._process.pid, flush=True)
+    learner.policy()
+"""
+
+
+@pytest.mark.parametrize("how", ["spin", "sleep", "compiled"])
+def test_the_process_ends_when_its_parent_is_killed(how, tmp_path):
+    (tmp_path / "parent.py").write_text(PARENT)
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    command = [sys.executable, str(tmp_path / "parent.py"), how]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        time.sleep(0.3)  # it hangs now
+        assert alive(pid)
+        parent.kill()
+    wait_until_gone(pid)
+
+
+def test_a_normal_end_is_tidy(tmp_path):
+    (tmp_path / "parent.py").write_text(PARENT)
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    command = [sys.executable, "-W", "error", str(tmp_path / "parent.py"), "nothing"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    wait_until_gone(int(result.stdout.split()[0]))
