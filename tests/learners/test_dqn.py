@@ -17,7 +17,7 @@ from esbas import Transition, spaces
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import TabularQ
 from esbas.learners._torch import torch
-from esbas.learners.dqn import DQN, default_portfolio
+from esbas.learners.dqn import DQN
 from esbas.learners.networks import Network
 from esbas.learners.replay import SharedReplay
 from esbas.testing import Corridor, check_learner
@@ -284,28 +284,6 @@ def test_a_save_file_holds_the_shared_memory_once(tmp_path: Path) -> None:
         run.save(tmp_path / "run.npz")
         sizes.append((tmp_path / "run.npz").stat().st_size)
     assert sizes[1] < sizes[0] + 25_000  # 2,000 transitions take over 40 kB
-
-
-def test_the_default_portfolio_trains_as_one() -> None:
-    env = gym.make("CartPole-v1")
-    members = default_portfolio(env, capacity=1000)
-    assert len({member.name for member in members}) == 6
-    assert len(members[0].replay.groups) == 1
-    assert all(member.replay is members[0].replay for member in members)
-
-
-@pytest.mark.slow
-def test_the_default_portfolio_masters_cartpole() -> None:
-    """A mean return of 400 or more over the last 50 episodes of 60,000 steps, with at least 4 of 5 seeds."""
-    means = []
-    for seed in range(5):
-        env = gym.make("CartPole-v1")
-        members = default_portfolio(env, seed=seed)
-        selector = esbas.SSBAS([member.name for member in members], seed=seed)
-        run = esbas.run(env, members, selector, steps=60_000, objective=esbas.total_return(), seed=seed, keep_data=False)
-        means.append(np.mean([record.value for record in run][-50:]))
-        print(f"seed {seed}: {means[-1]:.0f}")
-    assert sum(mean >= 400 for mean in means) >= 4
 
 
 def test_seeds_and_names_make_the_difference() -> None:

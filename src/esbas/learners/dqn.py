@@ -142,10 +142,3 @@ class DQN:
         seeding.restore(self._rng, state["rng"])
         self._group.load_state_dict(self._place, state["network"])
         self.replay.load_state_dict(state["replay"])
-
-
-def default_portfolio(env: Any, *, capacity: int = 100_000, stack: int = 1, seed: int = 0) -> list[DQN]:
-    """Six DQNs on one memory, which train as one: three rates of learning, each with a near and a far look ahead."""
-    replay = SharedReplay(env, capacity=capacity, stack=stack)
-    mix = [(rate, n_step) for rate in (3e-4, 1e-3, 2.5e-3) for n_step in (3, 6)]
-    return [DQN(f"DQN rate {rate:g}, {n_step} steps", replay=replay, rate=rate, n_step=n_step, seed=seed) for rate, n_step in mix]
