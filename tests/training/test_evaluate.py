@@ -1,0 +1,265 @@
+"""`esbas evaluate`: who plays, how, and what is shown."""
+
+import csv
+import dataclasses
+import itertools
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from esbas import cli
+from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, NotEpisodicError, SaveFileError, UnknownNameError
+from esbas.learners import TabularQ
+from esbas.training import Train, open_folder, resume
+from esbas.training import main as train
+from esbas.training.evaluate import Evaluate, main
+from esbas.training.film import FRAMES, WIDTH, Film
+from esbas.training.single import Keeping, train_seed
+from training import lane
+
+KEEPING = Keeping(tensorboard=False)
+LEARNERS = "tabular_q(rate=0.5, epsilon=1.0)", "tabular_q(rate=0.4, epsilon=1.0)"
+FIRST, SECOND = "tabular Q rate 0.5", "tabular Q rate 0.4"
+
+
+def trained(folder: Path, task: str = "Lane", **options: Any) -> Path:
+    config = Train(f"tests/{task}-v0", members=LEARNERS, episodes=40, tensorboard=False, out=folder)
+    train(dataclasses.replace(config, **options))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("trained") / "lane", seeds=(3, 4))
+
+
+@pytest.fixture
+def folder(lasting: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(lasting, tmp_path / "lane"))
+
+
+def told(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "evaluation.json").read_text()))
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "evaluation.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def rewrite(folder: Path, seed: int, episodes: list[tuple[str, float]]) -> None:
+    """Another account of the run: who was in control, and what it got."""
+    path = folder / "runs" / f"seed-{seed}" / "episodes.csv"
+    header = path.read_text().splitlines()[0]
+    lines = [f"{number},{10 * number},{arm},{value},10,1,1,0" for number, (arm, value) in enumerate(episodes, 1)]
+    path.write_text("\n".join([header, *lines]) + "\n")
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("evaluation.")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_the_policy_plays_without_exploration_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(Evaluate(folder, episodes=7))
+    assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7  # it learnt by acting at random
+    about = told(folder)
+    assert about["results"]["return"] == {"mean": 1.0, "ci95": 0.0, "min": 1.0, "max": 1.0}
+    assert (about["explores"], about["episodes"], about["steps of training"] > 40) == (False, 7, True)
+    assert "7 episodes without exploration" in capsys.readouterr().out
+    main(Evaluate(folder, episodes=7, explore=True))
+    lengths = np.array([float(row["episode length"]) for row in rows(folder)])
+    assert lengths.max() > lane.CELLS - 1
+    about = told(folder)
+    interval = 2.4469 * lengths.std(ddof=1) / math.sqrt(7)  # Student's t with 6 degrees of freedom
+    assert about["results"]["episode length"]["ci95"] == pytest.approx(interval, rel=1e-4)
+    assert about["explores"] is True
+
+
+def test_the_episodes_depend_on_their_own_seed_alone(folder: Path) -> None:
+    contents = []
+    for seed in (0, 0, 1):
+        main(Evaluate(folder, explore=True, eval_seed=seed))
+        contents.append((folder / "evaluation.csv").read_bytes())
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_whom_the_selector_trusted_at_the_end_plays(folder: Path) -> None:
+    early, late = [(FIRST, 1.0)] * 30, [(SECOND, 0.0)] * 6 + [(FIRST, 1.0)] * 4
+    rewrite(folder, 3, early + late)
+    main(Evaluate(folder, seed=3, episodes=1))
+    assert told(folder)["learner"] == SECOND
+    main(Evaluate(folder, seed=3, episodes=1, member=FIRST))
+    assert told(folder)["learner"] == FIRST
+
+
+@pytest.mark.parametrize(("objective", "best"), [("return", SECOND), ("shortest", FIRST)])
+def test_of_equally_trusted_learners_the_better_plays(tmp_path: Path, objective: str, best: str) -> None:
+    folder = trained(tmp_path / "f", objective=objective)
+    rewrite(folder, 0, [(SECOND, 1.0)] * 30 + [(FIRST, 0.5), (SECOND, 0.6)] * 5)
+    main(Evaluate(folder, episodes=1))
+    assert told(folder)["learner"] == best
+
+
+def test_episodes_behind_the_checkpoint_do_not_count(folder: Path) -> None:
+    rewrite(folder, 3, [(FIRST, 1.0)] * 40 + [(SECOND, 1.0)] * 40)
+    main(Evaluate(folder, seed=3, episodes=1))
+    assert told(folder)["learner"] == FIRST
+
+
+def test_the_run_with_the_best_end_plays(folder: Path) -> None:
+    rewrite(folder, 3, [(FIRST, 0.5)] * 40)
+    rewrite(folder, 4, [(FIRST, 0.0)] * 10 + [(SECOND, 0.9)] * 30)
+    main(Evaluate(folder, episodes=1))
+    assert told(folder)["seed"] == 4
+    (folder / "runs" / "seed-4" / "checkpoint.npz").unlink()
+    main(Evaluate(folder, episodes=1))
+    assert told(folder)["seed"] == 3
+
+
+def test_training_goes_on_with_the_same_numbers(folder: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    half.mkdir()
+    for name in ("config.json", "portfolio.toml"):
+        shutil.copy(folder / name, half / name)
+    count = itertools.count(1)
+    train_seed(open_folder(half).plan, 3, half, keeping=KEEPING, tell=lambda _: None, stop=lambda: next(count) == 15)
+    before = snapshot(half)
+    main(Evaluate(half, explore=True, episodes=3))
+    assert told(half)["seed"] == 3
+    assert snapshot(half) == before
+    resume.main(resume.Resume(half, tensorboard=False))
+    for seed in (3, 4):
+        own, whole = (each / "runs" / f"seed-{seed}" / "episodes.csv" for each in (half, folder))
+        assert own.read_bytes() == whole.read_bytes()
+
+
+def test_the_first_episode_is_filmed(folder: Path, tmp_path: Path) -> None:
+    main(Evaluate(folder, episodes=2))
+    with Image.open(folder / "evaluation.gif") as film:
+        assert (film.n_frames, film.size) == (lane.CELLS, (WIDTH, 32))
+        assert film.info["duration"] == 100  # ten frames per second
+        film.seek(film.n_frames - 1)
+        last = np.asarray(film.convert("L"))
+    assert (last[:, -WIDTH // lane.CELLS + 2 :] > 200).all()
+    assert (last[:, : -WIDTH // lane.CELLS - 2] < 50).all()
+    (folder / "evaluation.gif").unlink()
+    main(Evaluate(folder, episodes=2, video=tmp_path / "own.gif"))
+    assert (tmp_path / "own.gif").exists()
+    assert not (folder / "evaluation.gif").exists()
+
+
+def test_long_films_are_thinned_out_evenly(tmp_path: Path) -> None:
+    film, rendered = Film(fps=50), []
+    for number in range(3 * FRAMES):
+        picture = np.full((4, 4, 3), number % 256, np.uint8)
+        film.add(lambda number=number, picture=picture: rendered.append(number) or picture)
+    assert FRAMES / 2 <= len(film.pictures) <= FRAMES
+    assert len(rendered) < 2 * FRAMES  # what is not kept is not rendered
+    film.write(tmp_path / "film.gif")
+    with Image.open(tmp_path / "film.gif") as written:
+        assert written.info["duration"] == 80  # every fourth frame, at 50 per second
+
+
+def test_texts_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = trained(tmp_path / "f", "TextLane")
+    capsys.readouterr()
+    main(Evaluate(folder, episodes=2))
+    assert "\n....A\n" in (out := capsys.readouterr().out)
+    assert "A...." not in out
+    main(Evaluate(folder, episodes=2, render=True))
+    assert capsys.readouterr().out.count("A....\n.A...\n..A..\n...A.\n....A\n") == 2
+    with pytest.raises(InvalidValueError, match=r"--video needs a task with the render mode rgb_array, but its modes are ansi"):
+        main(Evaluate(folder, video=tmp_path / "f.gif"))
+
+
+def test_tasks_that_cannot_be_shown_are_evaluated_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = {"DarkLane": "", "LaneWithoutPygame": "pip install 'esbas[render]'", "CrashingLane": "OSError: no display"}
+    for task, sentence in expected.items():
+        folder = trained(tmp_path / task, task)
+        capsys.readouterr()
+        main(Evaluate(folder, episodes=2))
+        out = " ".join(capsys.readouterr().out.split())
+        assert sentence in out
+        assert ("There is no GIF" in out) == bool(sentence)
+        assert told(folder)["results"]["return"]["mean"] == 1.0
+        assert not (folder / "evaluation.gif").exists()
+    with pytest.raises(
+        InvalidValueError, match="--render needs a task with the render mode human or ansi, but its modes are none"
+    ):
+        main(Evaluate(tmp_path / "DarkLane", render=True))
+    for option in ({"render": True}, {"video": tmp_path / "f.gif"}):
+        with pytest.raises(MissingExtraError, match=r"pip install 'esbas\[render\]'"):
+            main(Evaluate(tmp_path / "LaneWithoutPygame", **option))
+    with pytest.raises(InvalidValueError, match=r"the task must render, but OSError: no display: mend that"):
+        main(Evaluate(tmp_path / "CrashingLane", video=tmp_path / "f.gif"))
+
+
+def test_a_learner_that_cannot_do_without_exploration_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(TabularQ, "greedy_policy")
+    main(Evaluate(folder, episodes=5))
+    assert told(folder)["explores"] is True
+    assert "has no greedy_policy()" in " ".join(capsys.readouterr().out.split())
+
+
+def test_policies_with_a_memory_are_told_when_an_episode_starts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = []
+
+    class Remembering:
+        def start(self) -> None:
+            starts.append(0)
+
+        def act(self, observation: Any, rng: np.random.Generator) -> int:
+            starts[-1] += 1
+            return 1
+
+    monkeypatch.setattr(TabularQ, "greedy_policy", lambda self: Remembering())
+    main(Evaluate(folder, episodes=3))
+    assert starts == [lane.CELLS - 1] * 3
+
+
+def test_a_policy_that_is_stuck_is_told(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "f", members=("tabular_q(gamma=0.0, epsilon=1.0)",), max_steps=3000)
+    with pytest.raises(NotEpisodicError, match=r"max_steps=3000, but went on: .*try --explore"):
+        main(Evaluate(folder, episodes=1))
+    main(Evaluate(folder, episodes=1, explore=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"),
+    [
+        ({"member": "tabular Q rate 0.6"}, UnknownNameError, "did you mean"),
+        ({"seed": 5}, InvalidValueError, "the seed is one of the training's"),
+        ({"episodes": 0}, InvalidValueError, "episodes >= 1"),
+        ({"eval_seed": -1}, InvalidValueError, "eval_seed >= 0"),
+        ({"render": True, "video": Path("f.gif")}, InvalidValueError, "watched or filmed"),
+        ({"video": Path("f.mp4")}, InvalidValueError, "the video is a .gif"),
+        ({"video": Path("nowhere/f.gif")}, InvalidValueError, "in a folder that exists"),
+    ],
+)
+def test_bad_input_is_one_sentence(folder: Path, options: dict[str, Any], error: type[EsbasError], sentence: str) -> None:
+    before = snapshot(folder)
+    with pytest.raises(error, match=sentence) as caught:
+        main(Evaluate(folder, **options))
+    assert "\n" not in str(caught.value)
+    assert snapshot(folder) == before
+    assert not list(folder.glob("evaluation.*"))
+
+
+def test_what_is_missing_is_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SaveFileError, match="must be the folder of a training"):
+        main(Evaluate(tmp_path))
+    for path in folder.glob("runs/*/checkpoint.npz"):
+        path.unlink()
+    with pytest.raises(SaveFileError, match="the run of seed 4 must have a checkpoint"):
+        main(Evaluate(folder, seed=4))
+    assert cli.main(["evaluate", str(folder), "--episodes", "2"]) == 2
+    assert capsys.readouterr().err.startswith("esbas: a run must have a checkpoint to be evaluated, but there is none in")
