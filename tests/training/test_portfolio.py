@@ -265,16 +265,36 @@ BUILT = [
         "sb3.sac must have continuous actions, but those of the task are Discrete(2): leave it out",
     ),
     ("tabular_q", CARTPOLE, SpaceError, "tabular_q must have discrete observations, but those of the task are Box("),
-    ("dqn", make_task("Blackjack-v1"), SpaceError, "number 2: the observation space of a replay memory must be Discrete, Box"),
-    ("dqn(rate=-1)", CARTPOLE, InvalidValueError, "the portfolio, [[member]] number 2: `rate > 0` must hold, but got rate=-1.0"),
-    ("fqi(regressor='Rigde')", CARTPOLE, UnknownNameError, "number 2: there is no regressor of scikit-learn named 'Rigde'"),
+    (
+        "dqn",
+        make_task("Blackjack-v1"),
+        SpaceError,
+        'number 2, "DQN": the observation space of a replay memory must be Discrete, Box',
+    ),
+    (
+        "dqn(rate=-1)",
+        CARTPOLE,
+        InvalidValueError,
+        'the portfolio, [[member]] number 2, "DQN": `rate > 0` must hold, but got rate=-1.0',
+    ),
+    (
+        "fqi(regressor='Rigde')",
+        CARTPOLE,
+        UnknownNameError,
+        "number 2, \"FQI\": there is no regressor of scikit-learn named 'Rigde'",
+    ),
     (
         "sb3.dqn(policy='Foo')",
         CARTPOLE,
         InvalidValueError,
-        "number 2 must fit the task, but ValueError: Policy Foo unknown: change",
+        'number 2, "SB3 DQN" must fit the task, but ValueError: Policy Foo unknown: change',
     ),
-    ("sb3.td3(action_noise=-1)", PENDULUM, InvalidValueError, "number 2: `action_noise > 0, a standard deviation` must hold"),
+    (
+        "sb3.td3(action_noise=-1)",
+        PENDULUM,
+        InvalidValueError,
+        'number 2, "TD3": `action_noise > 0, a standard deviation` must hold',
+    ),
 ]
 
 
@@ -288,13 +308,15 @@ def test_a_member_that_does_not_fit_the_task_gets_one_sentence(member, env, kind
 
 def test_members_that_do_not_fit_are_told_before_anything_is_made(monkeypatch):
     monkeypatch.setattr("esbas.training.workshop.SharedReplay", None)  # would fail otherwise
-    with pytest.raises(SpaceError, match=r"number 2: sb3\.sac must have continuous actions"):
+    with pytest.raises(SpaceError, match=r"number 2, \"SAC\": sb3\.sac must have continuous actions"):
         build(["dqn", "sb3.sac"])
 
 
 def test_a_memory_that_does_not_fit_gets_one_sentence():
     text = "[replay]\ncapacity = 1_000_000_000_000\n[[member]]\nalgorithm = 'dqn'\n"
-    told = r"^p, \[\[member\]\] number 1: a replay memory must fit into free memory, but 1,000,000,000,000 transitions need .*: l"
+    told = (
+        r"^p, \[\[member\]\] number 1, \"DQN\": a replay memory must fit into free memory, but 1,000,000,000,000 transitions need"
+    )
     with pytest.raises(InvalidValueError, match=told):
         read_recipe(text, source="p").build(CARTPOLE, steps=10, seed=0)
 

@@ -21,13 +21,18 @@ from esbas.training.workshop import Workshop
 class Member:
     """One learner to be built."""
 
-    where: str  # it stands, for errors
+    place: str  # where it stands, for errors
     algorithm: str
     name: str
     options: Mapping[str, Any]
     varied: tuple[str, ...]  # the options that its grid varies
     time_limit: float | None
     isolate: bool
+
+    @property
+    def where(self) -> str:
+        """Where it stands, and its name."""
+        return self.place + (f", {json.dumps(self.name, ensure_ascii=False)}" if self.name else "")
 
     def check_spaces(self, shop: Workshop) -> None:
         """Raise a SpaceError unless it fits the task."""
@@ -77,8 +82,8 @@ _SETTINGS = "algorithm", *(_settings.__kwdefaults__ or {})
 def _read(table: Mapping[str, Any], number: int, source: str) -> list[Member]:
     """One member, or one for each combination of the grid, under the name that is given."""
     name = table.get("name", "")
-    where = f"{source}, [[member]] number {number}" + (f", {json.dumps(str(name), ensure_ascii=False)}" if name else "")
-    with telling(where):
+    place = f"{source}, [[member]] number {number}"
+    with telling(place + (f", {json.dumps(str(name), ensure_ascii=False)}" if name else "")):
         settings = checked(_settings, {key: table[key] for key in table if key in _SETTINGS}, kind="a member")
         algorithm, grid = settings["algorithm"], settings.get("grid", {})
         if algorithm not in ALGORITHMS:
@@ -93,7 +98,7 @@ def _read(table: Mapping[str, Any], number: int, source: str) -> list[Member]:
             require(key not in beside, "an option stands in the grid or beside it", "leave one out", option=key)
         return [
             Member(
-                where=where,
+                place=place,
                 algorithm=algorithm,
                 name=name,
                 options=ALGORITHMS[algorithm].options(algorithm, beside | dict(zip(grid, values, strict=True)), also=_SETTINGS),
