@@ -339,12 +339,6 @@ def test_a_missing_extra_is_named(member, missing, extra, monkeypatch):
         recipe_of([member])
 
 
-def test_d3rlpy_gives_members():
-    pytest.importorskip("d3rlpy", reason="d3rlpy is tested in an environment of its own")
-    (member,) = build(["d3rlpy.dqn(hidden=[8], options={'learning_rate': 0.001})"])
-    assert member.name == "d3rlpy dqn"
-
-
 def test_the_length_of_a_run_is_at_least_a_step():
     with pytest.raises(EsbasError, match="`steps >= 1` must hold, but got steps=0"):
         build(["random"], steps=0)
