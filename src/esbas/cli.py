@@ -23,6 +23,12 @@ class Command:
 
 
 COMMANDS = {
+    "train": Command("esbas.training", "Train", "Train a portfolio of learners on any Gymnasium task."),
+    "resume": Command(
+        "esbas.training.resume", "Resume", "Continue a training that was stopped or killed, with the same numbers."
+    ),
+    "evaluate": Command("esbas.training.evaluate", "Evaluate", "Play, and render, the best policy of a training."),
+    "compare": Command("esbas.training.compare", "Compare", "Learning curves of several trainings in one table and figure."),
     "demo": Command("esbas.experiments.demo", "Demo", "See SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
         "esbas.experiments.play", "Play", "Take part in the paper's negotiation dialogue, as its user or as its system."
@@ -57,11 +63,13 @@ Options
   --version       The version.
 
 Examples
-  esbas demo                             A first result: table, figure and report in ./esbas-demo
+  esbas train CartPole-v1                Six DQNs, and who should act: live view, figures and report in ./esbas-CartPole-v1
+  esbas train --example                  Writes a commented portfolio to start from
+  esbas demo                             A first result without deep learners: table, figure and report in ./esbas-demo
   esbas demo --runs 40 --out my-demo     More runs, elsewhere
   esbas reproduce bounds --help          What an experiment does and its options
 
-The demo and the experiments write into a folder (--out). Ctrl-C keeps what is finished; the same command continues there.
+All write into a folder (--out). Ctrl-C keeps what is finished; the same command continues there.
 """
 
 REPRODUCE_HELP = """\

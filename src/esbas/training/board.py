@@ -1,6 +1,7 @@
 """What TensorBoard shows of a run, as it goes: `tensorboard --logdir FOLDER`."""
 
 import re
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -8,9 +9,17 @@ from esbas.errors import MissingExtraError
 from esbas.runner import EpisodeRecord
 from esbas.training.status import Status
 
+try:
+    from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+except ImportError as error:
+    told = "TensorBoard logs need TensorBoard, but it is not installed"
+    raise MissingExtraError(f"{told}: pip install 'esbas[deep]', or --no-tensorboard") from error
+
 
 class Board:
-    """Scalars of one run, over its steps; a context manager.
+    """Scalars of one run over its steps, an episode's in one event; a context manager.
 
     Args:
         folder: for the event files.
@@ -18,26 +27,22 @@ class Board:
     """
 
     def __init__(self, folder: Path, *, steps: int) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            told = "TensorBoard logs need PyTorch and TensorBoard, but they are not installed"
-            raise MissingExtraError(f"{told}: pip install 'esbas[deep]', or --no-tensorboard") from error
-        self._writer = SummaryWriter(str(folder), purge_step=steps + 1 if steps else None)
+        self._writer = EventFileWriter(str(folder))
+        if steps:
+            self._write(Event(step=steps + 1, session_log=SessionLog(status=SessionLog.START)))
 
     def add(self, record: EpisodeRecord, status: Status) -> None:
         """An episode."""
         scalars = {"episode/value": record.value, "episode/length": record.length, "run/recent value": status.value}
         scalars |= {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
-        for member in status.members:
-            scalars[f"share of control/{_tag(member.name)}"] = member.share
+        scalars |= {f"share of control/{_tag(member.name)}": member.share for member in status.members}
         scalars[f"value in control/{_tag(record.arm)}"] = record.value
-        for name, value in scalars.items():
-            self._writer.add_scalar(name, value, status.steps)
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+        self._write(Event(step=status.steps, summary=Summary(value=values)))
 
-    def flush(self) -> None:
-        """Let others see what was added."""
-        self._writer.flush()
+    def _write(self, event: Event) -> None:
+        event.wall_time = time.time()
+        self._writer.add_event(event)
 
     def __enter__(self) -> "Board":
         return self

@@ -32,7 +32,7 @@ def run_folder(folder: Path, seed: int) -> Path:
 
 def is_finished(folder: Path, seed: int) -> bool:
     """Whether the run of this seed has used up its budget."""
-    return bool(_read_clock(run_folder(folder, seed)).get("finished", False))
+    return bool(read_clock(run_folder(folder, seed)).get("finished", False))
 
 
 def train_seed(
@@ -85,7 +85,7 @@ class _Clock:
 
     def __init__(self, home: Path, every: float) -> None:
         self._path, self._every = home / "clock.json", every
-        self._seconds = float(_read_clock(home).get("seconds", 0.0))
+        self._seconds = float(read_clock(home).get("seconds", 0.0))
         self._last = time.monotonic()
         self._pause = every
 
@@ -102,7 +102,8 @@ class _Clock:
         write_atomically(self._path, json.dumps(told).encode())
 
 
-def _read_clock(home: Path) -> dict[str, Any]:
+def read_clock(home: Path) -> dict[str, Any]:
+    """Seconds, episodes and steps at the last checkpoint of a run, and whether it is finished; nothing before the first one."""
     try:
         return dict(json.loads((home / "clock.json").read_text("utf-8")))
     except (OSError, ValueError):
@@ -112,7 +113,7 @@ def _read_clock(home: Path) -> dict[str, Any]:
 def _board(home: Path, steps: int, keeping: Keeping) -> AbstractContextManager[Any]:
     if not keeping.tensorboard:
         return nullcontext()
-    from esbas.training.board import Board  # needs PyTorch and TensorBoard
+    from esbas.training.board import Board  # needs an extra
 
     return Board(home / "tensorboard", steps=steps)
 
@@ -120,7 +121,7 @@ def _board(home: Path, steps: int, keeping: Keeping) -> AbstractContextManager[A
 def _recall(meter: Meter, home: Path) -> None:
     """Show the meter what was before an interruption."""
     episodes = read_episodes(home)
-    for number, (arm, value) in enumerate(zip(episodes.learners.tolist(), episodes.values.tolist(), strict=True), 1):
-        meter.see(number, arm, value)
+    for arm, value in zip(episodes.learners.tolist(), episodes.values.tolist(), strict=True):
+        meter.see(arm, value)
     for number, arm, _, dismissed, _ in read_faults(home):
         meter.see_fault(number, arm, dismissed)

@@ -4,8 +4,6 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass
 
-import numpy as np
-
 import esbas
 from esbas.runner import EpisodeRecord
 
@@ -52,13 +50,14 @@ class Meter:
         self._arms: deque[str] = deque(maxlen=WINDOW)
         self._own: dict[str, deque[float]] = {name: deque(maxlen=OWN) for name in names}
         self._episodes, self._faults, self._away = Counter[str](), Counter[str](), Counter[str]()
-        self._arm = ""
+        self._control = Counter[str]()  # of the last episodes
         self._start, self._first, self._begun = time.monotonic(), run.loop.steps, self._progress()
 
-    def see(self, number: int, arm: str, value: float) -> None:
+    def see(self, arm: str, value: float) -> None:
         """An episode, also one of before an interruption."""
-        del number
-        self._arm = arm
+        if len(self._arms) == WINDOW:
+            self._control[self._arms[0]] -= 1
+        self._control[arm] += 1
         self._values.append(value)
         self._arms.append(arm)
         self._own[arm].append(value)
@@ -71,7 +70,7 @@ class Meter:
 
     def see_record(self, record: EpisodeRecord) -> None:
         """An episode and its faults."""
-        self.see(record.number, record.arm, record.value)
+        self.see(record.arm, record.value)
         for fault in record.faults:
             self.see_fault(record.number, fault.arm, fault.dismissed)
 
@@ -82,11 +81,11 @@ class Meter:
         gained = progress - self._begun
         left = elapsed * (1 - progress) / gained if gained > 0 else float("nan")
         members = tuple(self._member(name) for name in self._own)
-        mean, done = _mean(self._values), self._run.done
-        return Status(self._seed, loop.number, loop.steps, progress, self._arm, mean, speed, left, members, done)
+        arm, mean = self._arms[-1] if self._arms else "", _mean(self._values)
+        return Status(self._seed, loop.number, loop.steps, progress, arm, mean, speed, left, members, self._run.done)
 
     def _member(self, name: str) -> MemberStatus:
-        share = self._arms.count(name) / len(self._arms) if self._arms else 0.0
+        share = self._control[name] / max(len(self._arms), 1)
         away = max(0, self._away[name] - self._run.number)
         return MemberStatus(name, self._episodes[name], share, _mean(self._own[name]), self._faults[name], away)
 
@@ -97,4 +96,4 @@ class Meter:
 
 
 def _mean(values: deque[float]) -> float:
-    return float(np.mean(values)) if values else float("nan")
+    return sum(values) / len(values) if values else float("nan")

@@ -1,0 +1,84 @@
+"""What people see while training goes on."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import esbas
+from esbas.faults import Fault
+from esbas.learners import Constant
+from esbas.runner import EpisodeRecord
+from esbas.testing import Corridor
+from esbas.training import live
+from esbas.training.live import View, plain_line
+from esbas.training.status import Meter
+
+
+def meter(episodes=100, steps=None):
+    names = "left", "right"
+    learners = [Constant(name, lambda _: 0) for name in names]
+    run = esbas.run(Corridor(5), learners, esbas.Fixed(names), episodes=episodes, steps=steps)
+    return Meter(run, seed=7), run.loop
+
+
+def record(number, arm, value, *faults):
+    return EpisodeRecord(number, arm, value, 10, 0, True, False, tuple(faults))
+
+
+def played(count=60, **options):
+    """`left` controls the first 40 episodes, `right` the others; `left` fails in the last."""
+    watch, loop = meter(**options)
+    for number in range(1, count + 1):
+        loop.number, loop.steps = number, 10 * number
+        faults = [Fault("left", "step", "ValueError: no", 4)] if number == count else []
+        watch.see_record(record(number, "left" if number <= 40 else "right", float(number), *faults))
+    return watch.status()
+
+
+def test_a_status_tells_returns_shares_and_dismissals():
+    status = played()
+    assert (status.seed, status.episodes, status.steps, status.arm) == (7, 60, 600, "right")
+    assert status.value == np.mean(range(11, 61))
+    assert status.progress == pytest.approx(0.6)
+    left, right = status.members
+    assert (left.episodes, left.share, left.value, left.faults, left.away) == (40, pytest.approx(2 / 3), 30.5, 1, 4)
+    assert (right.episodes, right.share, right.value, right.faults, right.away) == (20, pytest.approx(1 / 3), 50.5, 0, 0)
+
+
+def test_progress_follows_the_budget_that_is_given():
+    assert played(episodes=None, steps=1200).progress == pytest.approx(0.5)
+    assert played(episodes=60).finished
+    assert not played(episodes=None, steps=1200).finished
+
+
+def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch):
+    out = io.StringIO()
+    monkeypatch.setattr(live, "PLAIN_EVERY", 1e9)
+    with View("CartPole-v1, ssbas", console=Console(file=out, width=80)) as view:
+        for count in (10, 20, 30):
+            view.tell(played(count))
+        view.tell(played(60, episodes=60))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2  # the first and the last
+    assert lines[0].startswith("CartPole-v1, ssbas, seed 7: 100 steps (10%), 10 episodes, mean of the last 50: 5.5")
+    assert "dismissed: left" in lines[0]
+    assert lines[1].endswith("finished")
+
+
+def test_on_a_terminal_there_is_a_table(monkeypatch):
+    out = io.StringIO()
+    monkeypatch.setattr(live, "REDRAW_EVERY", 0.0)
+    with View("CartPole-v1, ssbas", console=Console(file=out, width=140, force_terminal=True)) as view:
+        view.tell(played())
+    text = out.getvalue()
+    for told in ("mean of last 50", "600", "35.5", "in control", "67%", "dismissed for 4 episodes", "steps/s", "left"):
+        assert told in text, told
+
+
+def test_a_line_says_what_is_unknown():
+    watch, _ = meter()
+    line = plain_line(watch.status())
+    assert "? left" in line
+    assert "nan" not in line

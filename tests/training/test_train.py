@@ -1,0 +1,310 @@
+"""`esbas train` and `esbas resume`, as people call them."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from esbas import archive, cli
+from esbas.training.log import read_episodes, read_faults
+
+SMALL = "dqn(hidden=[8], batch=8, learning_starts=20, rate={})"
+OWN = [SMALL.format(0.001), SMALL.format(0.01), "random"]
+FOREIGN = [
+    "sb3.dqn(batch_size=8, learning_starts=20, train_freq=2, policy_kwargs={'net_arch': [8]})",
+    "sb3.qrdqn(batch_size=8, learning_starts=20, train_freq=4, policy_kwargs={'net_arch': [8]})",
+]
+PAUSE = 0.02
+
+
+def words(out, *more, members=OWN, steps=400):
+    return ["train", "CartPole-v1", "--members", *members, "--steps", str(steps), "--out", str(out), *more]
+
+
+def start(arguments, log):
+    """The program in a process of its own; what it prints goes to the file `log`."""
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from esbas.cli import program; program()"
+    )
+    with log.open("a") as file:
+        return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=file, stderr=file)
+
+
+def numbers(out, seed=0):
+    """What must not depend on interruptions: every episode, and everything that was learnt."""
+    home = out / "runs" / f"seed-{seed}"
+    state = archive.read(home / "checkpoint.npz", "run")
+    return (home / "episodes.csv").read_bytes(), state
+
+
+def assert_same(one, other):
+    assert one[0] == other[0]
+    assert_equal(one[1], other[1])
+
+
+def assert_equal(one, other, where="state"):
+    assert type(one) is type(other), where
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            assert_equal(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list):
+        assert len(one) == len(other), where
+        for k, pair in enumerate(zip(one, other, strict=True)):
+            assert_equal(*pair, f"{where}[{k}]")
+    elif isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(one, other, err_msg=where)
+    else:
+        assert one == other or (one != one and other != other), where
+
+
+def wait_for_rows(out, count, process, seconds=60.0):
+    path, end = out / "runs" / "seed-0" / "checkpoint.npz", time.monotonic() + seconds
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            return
+        try:
+            if archive.read(path, "run")["number"] >= count:
+                return
+        except ValueError:  # not there yet
+            pass
+        time.sleep(PAUSE)
+    pytest.fail(f"no checkpoint after {seconds} s")
+
+
+def test_training_from_end_to_end(tmp_path, capsys):
+    out = tmp_path / "it"
+    assert cli.main(words(out)) == 0
+    told = capsys.readouterr()
+    assert "CartPole-v1, ssbas, seed 0" in told.err
+    assert "finished" in told.err
+    assert "of the last 50 episodes" in told.out
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "config.json",
+        "portfolio.toml",
+        "members.csv",
+        "training.png",
+        "training.svg",
+        "summary.json",
+        "report.html",
+        "runs",
+    }
+    home = out / "runs" / "seed-0"
+    assert {"episodes.csv", "faults.csv", "checkpoint.npz", "clock.json", "tensorboard"} == {path.name for path in home.iterdir()}
+    episodes = read_episodes(home)
+    assert episodes.steps[-2] < 400 <= episodes.steps[-1]
+    np.testing.assert_array_equal(np.cumsum(episodes.lengths), episodes.steps)
+    np.testing.assert_array_equal(episodes.values, episodes.lengths)  # CartPole pays 1 per step
+    summary = json.loads((out / "summary.json").read_text())
+    run = summary["runs"]["0"]
+    assert run["episodes"] == len(episodes)
+    assert run["value of the whole run"] == pytest.approx(episodes.values.mean())
+    rows = list(csv.DictReader((out / "members.csv").read_text().splitlines()))
+    assert len(rows) == 3
+    assert sum(float(row["share of control [%]"]) for row in rows) == pytest.approx(100)
+    assert json.loads((out / "config.json").read_text())["again"].startswith("esbas train CartPole-v1 --members ")
+
+
+def test_a_finished_training_is_not_played_again(tmp_path, monkeypatch):
+    out = tmp_path / "it"
+    assert cli.main(words(out, "--no-tensorboard", steps=60)) == 0
+    assert not (out / "runs" / "seed-0" / "tensorboard").exists()
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    monkeypatch.setattr("esbas.training.crew.train_seed", lambda *_, **__: pytest.fail("a finished run was played again"))
+    assert cli.main(words(out, steps=60)) == 0
+    assert cli.main(["resume", str(out)]) == 0
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("members", [OWN, FOREIGN], ids=["own DQN", "Stable-Baselines3"])
+def test_killed_at_any_moment_it_ends_with_the_same_numbers(tmp_path, members):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert cli.main(words(whole, "--no-tensorboard", members=members)) == 0
+    keeping = ["--no-tensorboard", "--checkpoint-every", "0"]
+    rng, killed = np.random.default_rng(), 0
+    log = tmp_path / "log"
+    process = start(words(broken, *keeping, members=members), log)
+    for count in (2, 8):
+        wait_for_rows(broken, count, process)
+        time.sleep(rng.uniform(0, 0.1))  # any moment: within a step, an episode, a checkpoint
+        process.kill()
+        killed += process.wait() == -signal.SIGKILL
+        process = start(["resume", str(broken), *keeping], log)
+    assert process.wait() == 0, log.read_text()
+    assert killed == 2
+    assert_same(numbers(whole), numbers(broken))
+
+
+def test_torn_and_later_rows_are_dropped(tmp_path):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert cli.main(words(whole, "--no-tensorboard", steps=200)) == 0
+    process = start(words(broken, "--checkpoint-every", "0.2", "--no-tensorboard", steps=200), tmp_path / "log")
+    wait_for_rows(broken, 1, process)
+    process.kill()
+    process.wait()
+    home = broken / "runs" / "seed-0"
+    with (home / "episodes.csv").open("a") as file:
+        file.write("999,99999,random,1.0,1,0,1,0\n1000,2")
+    assert cli.main(["resume", str(broken), "--no-tensorboard"]) == 0
+    assert_same(numbers(whole), numbers(broken))
+
+
+def test_ctrl_c_loses_nothing(tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert cli.main(words(whole, "--no-tensorboard", steps=3000)) == 0
+    process = start(words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=3000), tmp_path / "log")
+    wait_for_rows(stopped, 3, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert "stopped; the same command continues" in (tmp_path / "log").read_text()
+    played = len(read_episodes(stopped / "runs" / "seed-0"))
+    assert 3 <= played == archive.read(stopped / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
+    assert (stopped / "report.html").exists()
+    assert cli.main(words(stopped, "--no-tensorboard", steps=3000)) == 0
+    assert_same(numbers(whole), numbers(stopped))
+
+
+def test_seeds_are_independent_of_how_many_go_at_once(tmp_path):
+    at_once, in_turn = tmp_path / "at once", tmp_path / "in turn"
+    seeds = ["--seeds", "0", "3", "--no-tensorboard"]
+    assert cli.main(words(at_once, *seeds, "--jobs", "2", steps=120)) == 0
+    assert cli.main(words(in_turn, *seeds, steps=120)) == 0
+    for seed in (0, 3):
+        assert_same(numbers(at_once, seed), numbers(in_turn, seed))
+    assert numbers(in_turn, 0)[0] != numbers(in_turn, 3)[0]
+    summary = json.loads((at_once / "summary.json").read_text())
+    assert summary["value at the end"]["runs"] == 2
+    assert summary["value at the end"]["ci95"] is not None
+
+
+def test_a_run_that_dies_in_its_process_is_told(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "it"
+    (out / "runs" / "seed-1").mkdir(parents=True)
+    assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", steps=60)) == 2  # runs/, but no config.json
+    assert "must be new or hold earlier results" in capsys.readouterr().err
+    out = tmp_path / "other"
+    assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", steps=60)) == 0
+    for seed in (0, 1):
+        home = out / "runs" / f"seed-{seed}"
+        (home / "clock.json").unlink()
+        if seed:
+            (home / "checkpoint.npz").write_bytes(b"rubbish")
+    assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", "--jobs", "2", steps=60)) == 2
+    told = capsys.readouterr().err
+    assert "the run of seed 1 must go on to its end, but" in told
+    assert "damaged" in told
+
+
+def test_tensorboard_hides_what_is_played_again(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    out = tmp_path / "it"
+    process = start(words(out, "--checkpoint-every", "0.3", steps=600), tmp_path / "log")
+    wait_for_rows(out, 1, process)
+    process.kill()
+    process.wait()
+    time.sleep(1.1)  # TensorBoard tells files apart by the second
+    assert cli.main(["resume", str(out)]) == 0
+    logs = EventAccumulator(str(out / "runs" / "seed-0" / "tensorboard"))
+    logs.Reload()
+    episodes = read_episodes(out / "runs" / "seed-0")
+    values = {event.step: event.value for event in logs.Scalars("episode/value")}
+    steps = [event.step for event in logs.Scalars("episode/value")]
+    assert len(steps) == len(set(steps))
+    assert set(steps) <= set(episodes.steps.tolist())
+    assert steps[-1] == episodes.steps[-1]
+    assert values[steps[-1]] == episodes.values[-1]
+
+
+def test_faults_are_shown(tmp_path, capsys):
+    out = tmp_path / "it"
+    members = [SMALL.format(0.01), SMALL.format(1e30)]
+    assert cli.main(words(out, "--no-tensorboard", members=members, steps=300)) == 0
+    told = read_faults(out / "runs" / "seed-0")
+    broken = {learner for _, learner, *_ in told}
+    assert len(broken) == 1
+    assert "diverged" in told[0][-1]
+    assert [dismissed for _, _, _, dismissed, _ in told[:3]] == [1, 2, 4]
+    assert "dismissed: " in capsys.readouterr().err
+    assert "Dismissed" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["CartPol-v1"], "did you mean 'CartPole"),
+        (["CartPole-v1", "--members", "dqm"], "did you mean 'dqn'"),
+        (["CartPole-v1", "--members", "dqn(raet=1)"], "did you mean 'rate'"),
+        (["CartPole-v1", "--members", "sb3.sac"], "sb3.sac"),
+        (["Pendulum-v1", "--members", "dqn"], "dqn"),
+        (["CartPole-v1", "--selector", "sbas"], "did you mean 'ssbas'"),
+        (["CartPole-v1", "--objective", "retrun"], "did you mean 'return'"),
+        (["CartPole-v1", "--steps", "0"], "the budget is at least 1"),
+        (["CartPole-v1", "--steps", "9", "--episodes", "9"], "steps or in episodes"),
+        (["CartPole-v1", "--portfolio", "nowhere.toml"], "esbas train --example writes one"),
+        (["CartPole-v1", "--seeds", "1", "1"], "seeds are different"),
+        (["CartPole-v1", "--seeds", "-1"], "seeds are >= 0"),
+        (["CartPole-v1", "--jobs", "0"], "jobs >= 1"),
+        (["CartPole-v1", "--time-limit", "0"], "time_limit > 0"),
+        (["CartPole-v1", "--wrappers", "TimeLimt(max_episode_steps=5)"], "did you mean 'TimeLimit'"),
+        ([], "esbas train CartPole-v1"),
+    ],
+)
+def test_bad_input_is_one_sentence_before_anything_starts(tmp_path, capsys, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", *arguments]) == 2
+    told = capsys.readouterr().err
+    assert sentence in told
+    assert told.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_another_portfolio_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "portfolio.toml"
+    file.write_text('[[member]]\nalgorithm = "random"\n')
+    command = ["train", "CartPole-v1", "--portfolio", "portfolio.toml", "--episodes", "3", "--no-tensorboard"]
+    assert cli.main(command) == 0
+    file.write_text('[[member]]\nalgorithm = "random"\nname = "other"\n')
+    capsys.readouterr()
+    assert cli.main(command) == 2
+    assert "the portfolio of a training stays the same" in capsys.readouterr().err
+    assert cli.main(["resume", "esbas-CartPole-v1"]) == 0  # the folder has its own
+
+
+def test_the_example_works_as_it_is(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "--example"]) == 0
+    assert cli.main(["train", "--example"]) == 2  # nothing is overwritten
+    assert "move it away" in capsys.readouterr().err
+    assert cli.main(["train", "CartPole-v1", "--portfolio", "portfolio.toml", "--steps", "60", "--no-tensorboard"]) == 0
+
+
+def test_folders_of_other_commands_are_not_resumed(tmp_path, capsys):
+    assert cli.main(["resume", str(tmp_path / "nowhere")]) == 2
+    assert "has no config.json" in capsys.readouterr().err
+    (tmp_path / "config.json").write_text('{"command": "esbas demo", "config": {}, "again": "esbas demo --runs 3"}')
+    assert cli.main(["resume", str(tmp_path)]) == 2
+    assert "`esbas demo --runs 3` continues it" in capsys.readouterr().err
+    (tmp_path / "config.json").write_text("{")
+    assert cli.main(["resume", str(tmp_path)]) == 2
+    assert "damaged" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_cartpole_is_mastered_with_no_other_argument(tmp_path, monkeypatch):
+    """A mean return of 400 or more over the last 50 episodes of 60,000 steps, with at least 4 of 5 seeds."""
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["train", "CartPole-v1", "--seeds", *"01234"]) == 0
+    runs = json.loads(Path("esbas-CartPole-v1/summary.json").read_text())["runs"]
+    ends = [run["value at the end"] for run in runs.values()]
+    print("means of the last 50 episodes:", ends)
+    assert sum(end >= 400 for end in ends) >= 4
