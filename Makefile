@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
+D3RLPY := .venv-d3rlpy
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format check bench clean
+.PHONY: help setup demo test test-slow test-d3rlpy lint format check bench clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
 
 setup: $(STAMP)  ## Create .venv with everything for development
 
@@ -25,6 +26,14 @@ test: setup  ## Run the default tests
 test-slow: setup  ## Run the slow reproductions too
 	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
 
+test-d3rlpy: $(D3RLPY)/installed  ## Run the tests of d3rlpy's algorithms, in an environment of its own
+	$(D3RLPY)/bin/python -m pytest tests/d3
+
+$(D3RLPY)/installed: pyproject.toml constraints.txt
+	test -x $(D3RLPY)/bin/python || $(PYTHON) -m venv $(D3RLPY)
+	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[d3rlpy]' hypothesis pytest
+	@touch $@
+
 lint: setup  ## Check format, style, types and import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -35,11 +44,11 @@ format: setup  ## Format the code and mend what can be mended by itself
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test  ## Everything that CI checks
+check: lint test test-d3rlpy  ## Everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-clean:  ## Remove .venv, caches and results
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/*.egg-info esbas-*/
+clean:  ## Remove the environments, caches and results
+	rm -rf .venv $(D3RLPY) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/*.egg-info esbas-*/
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
