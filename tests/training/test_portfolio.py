@@ -233,7 +233,7 @@ MEMBERS = [
     ("dqn(time_limit=0)", InvalidValueError, "`time_limit > 0, in seconds` must hold, but got time_limit=0.0"),
     ("dqn(isolate=1)", InvalidValueError, "the option 'isolate' of a member must be true or false, but is 1"),
     ("dqn(name=3)", InvalidValueError, "number 2, \"3\": the option 'name' of a member must be text, but is 3"),
-    ("dqn(name='a\\nb')", InvalidValueError, '"a\\nb": `a name is text in one line` must hold'),
+    ("dqn(name='a\\nb')", InvalidValueError, '"a\\nb": `a name is text in one line, without spaces around it` must hold'),
     ("dqn(name='{rte}', rate=1)", UnknownNameError, "there is no option for the name named 'rte': did you mean 'rate'?"),
     ("dqn(rate=None)", InvalidValueError, "a value must be a number, text, true or false, a list or a table, but is None"),
     ("dqn(algorithm='x')", InvalidValueError, "the algorithm must stand before the brackets: leave it out within them"),

@@ -88,7 +88,7 @@ def _read(table: Mapping[str, Any], number: int, source: str) -> list[Member]:
         algorithm, grid = settings["algorithm"], settings.get("grid", {})
         if algorithm not in ALGORITHMS:
             raise unknown("algorithm", algorithm, ALGORITHMS)
-        require(name.isprintable() and name == name.strip(), "a name is text in one line", name=name)
+        require(name.isprintable() and name == name.strip(), "a name is text in one line, without spaces around it", name=name)
         time_limit = settings.get("time_limit")
         require(time_limit is None or time_limit > 0, "time_limit > 0, in seconds", time_limit=time_limit)
         beside = {key: value for key, value in table.items() if key not in _SETTINGS}

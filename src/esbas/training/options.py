@@ -35,11 +35,6 @@ def read_call(text: str) -> tuple[str, dict[str, Any]]:
     raise InvalidValueError(f"{text!r} {rule}, but is not: quote texts, and write each option as key=value")
 
 
-def option_names(function: Callable[..., Any], *, ours: Collection[str]) -> list[str]:
-    """The names of the arguments that people may give."""
-    return [name for name in _parameters(function) if name not in ours]
-
-
 def checked(
     function: Callable[..., Any],
     given: Mapping[str, Any],
@@ -61,7 +56,8 @@ def checked(
         hints: the types of arguments where they differ from the function's own.
         also: other names that may have been meant.
     """
-    parameters, names = _parameters(function), option_names(function, ours=ours)
+    parameters = _parameters(function)
+    names = [name for name in parameters if name not in ours]
     for name in given:
         if name in parameters and name in ours:
             raise InvalidValueError(f"{kind} must not be given {name!r}, which esbas sets itself: leave it out")
