@@ -8,6 +8,7 @@ import re
 import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,8 +160,13 @@ def _option(name: str, value: Any) -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    names = ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium")
-    return {"python": platform.python_version()} | {name: metadata.version(name) for name in names}
+    """Of Python and of those of our packages that are installed."""
+    names = ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium", "torch", "stable-baselines3", "scikit-learn", "d3rlpy")
+    versions = {"python": platform.python_version()}
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def _refused(folder: Path, why: str) -> InvalidValueError:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from esbas.errors import InvalidValueError, require
 from esbas.reporting import Results
+from esbas.reporting.terminal import print_text
 from esbas.training.account import publish
 from esbas.training.config import Train
 from esbas.training.crew import train_all
@@ -11,7 +12,7 @@ from esbas.training.folder import COMMAND, PORTFOLIO, Opened, open_folder
 from esbas.training.live import View
 from esbas.training.plan import Plan, close
 from esbas.training.portfolio import Recipe, default_recipe, example, read_recipe, recipe_of
-from esbas.training.single import is_finished
+from esbas.training.single import run_folder
 from esbas.training.tasks import make_task
 
 __all__ = ["Plan", "Recipe", "Train", "default_recipe", "main", "make_task", "open_folder", "read_recipe", "recipe_of", "train"]
@@ -33,6 +34,7 @@ def train(opened: Opened) -> None:
     _try(plan, config.seeds[0], folder)
     results = Results(folder, command=COMMAND + config.env_id, config=config.options())
     _keep_portfolio(folder / PORTFOLIO, plan.recipe)
+    _announce(opened)
     try:
         with View(f"{config.env_id}, {config.selector}") as view:
             train_all(plan, config.seeds, folder, jobs=config.jobs, keeping=config.keeping, tell=view.tell)
@@ -50,8 +52,16 @@ def _check(config: Train) -> None:
 
 def _try(plan: Plan, seed: int, folder: Path) -> None:
     """Build everything once, so that whatever does not fit is told before anything starts and no folder is made."""
-    if not is_finished(folder, seed):
+    if not run_folder(folder, seed).exists():
         close(plan.start(seed))
+
+
+def _announce(opened: Opened) -> None:
+    plan, names, seeds = opened.plan, opened.plan.recipe.names, len(opened.seeds)
+    budget = f"{plan.steps:,} steps" if plan.steps else f"{plan.episodes:,} episodes"
+    runs = "" if seeds == 1 else f", {seeds} runs"
+    who = f"{len(names)} learners" if len(names) > 1 else "one learner"
+    print_text(f"{plan.env_id}: {who}, {plan.selector} chooses who acts, {budget}{runs}. Results: {opened.folder}")
 
 
 def _keep_portfolio(path: Path, recipe: Recipe) -> None:
