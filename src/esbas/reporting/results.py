@@ -161,9 +161,8 @@ def _option(name: str, value: Any) -> list[str]:
 
 def _versions() -> dict[str, str]:
     """Of Python and of those of our packages that are installed."""
-    names = ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium", "torch", "stable-baselines3", "scikit-learn", "d3rlpy")
-    versions = {"python": platform.python_version()}
-    for name in names:
+    versions, deep = {"python": platform.python_version()}, ("torch", "stable-baselines3", "scikit-learn", "d3rlpy")
+    for name in ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium", *deep):
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return versions
