@@ -1,7 +1,10 @@
 """A learner that fails never ends the run: it is dismissed for a while, and the record says so."""
 
 import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -270,3 +273,15 @@ def test_a_limit_is_positive_and_is_given_again_to_a_resumed_run(tmp_path):
     parts = corridor(), [Hanging("bad", "step", action=1), Faulty("good", action=1)], Fixed(NAMES)
     records = list(resume(tmp_path / "run", *parts, time_limit=0.2))
     assert [fault.arm for fault in records[0].faults] == ["bad"]
+
+
+def test_the_example_with_two_broken_members_tells_what_happened():
+    path = Path(__file__).parent.parent / "examples" / "faults.py"
+    result = subprocess.run([sys.executable, str(path), "--steps", "400"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "'hangs' failed in `step` and is dismissed for 2 episodes\n    TimeLimitError" in result.stdout
+    assert "'crashes' failed in `step` and is dismissed for 1 episode\n    IsolationError" in result.stdout
+    assert "(SIGSEGV)" in result.stdout
+    table = dict(re.findall(r"^(rate [\d.]+|hangs|crashes) +(\d+) +\d+%", result.stdout, re.MULTILINE))
+    assert [int(table[name]) > 0 for name in table] == [False, False, False, True, True]
+    assert re.search(r"mean return of the first 30 episodes: \d+, of the last 30: \d+", result.stdout)

@@ -98,8 +98,9 @@ class _Servant:
     def build(self, make: Callable[[], Any]) -> About:
         """Build the learner."""
         self._learner = learner = make()
-        told = (getattr(learner, name, None) for name in ("observation_space", "action_space", "time_limit"))
-        return About(learner.name, learner.stationary, *told, tuple(name for name in OPTIONAL if hasattr(learner, name)))
+        seen, done, limit = (getattr(learner, name, None) for name in ("observation_space", "action_space", "time_limit"))
+        methods = tuple(name for name in OPTIONAL if hasattr(learner, name))
+        return About(learner.name, learner.stationary, seen, done, limit, methods)
 
     def learn(self, since: int, new: list[tuple[Trajectory, str]]) -> None:
         """Learn from the trajectories so far; those that are here are not sent again."""
