@@ -6,7 +6,9 @@ import itertools
 import json
 import math
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -187,7 +189,7 @@ def test_tasks_that_cannot_be_shown_are_evaluated_all_the_same(tmp_path: Path, c
         main(Evaluate(folder, episodes=2))
         out = " ".join(capsys.readouterr().out.split())
         assert sentence in out
-        assert ("There is no GIF" in out) == bool(sentence)
+        assert ("is not shown" in out) == bool(sentence)
         assert told(folder)["results"]["return"]["mean"] == 1.0
         assert not (folder / "evaluation.gif").exists()
     with pytest.raises(
@@ -199,6 +201,17 @@ def test_tasks_that_cannot_be_shown_are_evaluated_all_the_same(tmp_path: Path, c
             main(Evaluate(tmp_path / "LaneWithoutPygame", **option))
     with pytest.raises(InvalidValueError, match=r"the task must render, but OSError: no display: mend that"):
         main(Evaluate(tmp_path / "CrashingLane", video=tmp_path / "f.gif"))
+
+
+def test_a_window_that_nobody_would_see_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    display = SimpleNamespace(get_init=lambda: True, get_driver=lambda: "offscreen")
+    monkeypatch.setitem(sys.modules, "pygame", SimpleNamespace(display=display))
+    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
+    with pytest.raises(InvalidValueError, match="a window needs a display, but there is none here: film an episode"):
+        main(Evaluate(folder, render=True))
+    display.get_driver = lambda: "x11"
+    main(Evaluate(folder, render=True, episodes=1))
+    assert not (folder / "evaluation.gif").exists()
 
 
 def test_a_learner_that_cannot_do_without_exploration_says_so(

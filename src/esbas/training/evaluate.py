@@ -153,7 +153,8 @@ def _publish(
     write_atomically(folder / "evaluation.json", (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
     how = "with" if about["explores"] else "without"
     who = f"{about['learner']}, seed {about['seed']}, trained for {about['steps of training']:,} steps"
-    print_table(f"{who}: {len(trajectories)} episodes {how} exploration", HEADER, rows)
+    count = "one episode" if len(trajectories) == 1 else f"{len(trajectories)} episodes"
+    print_table(f"{who}: {count} {how} exploration", HEADER, rows)
     print_text(
         f"Intervals are over episodes of this one policy. Files: {folder / 'evaluation.csv'}, {folder / 'evaluation.json'}"
     )
@@ -164,7 +165,7 @@ def _show(stage: Stage, path: Path) -> None:
     if stage.film.text:
         print(f"How the first episode ended:\n{stage.film.text}")
     if stage.trouble:
-        print_text(f"There is no GIF: {stage.trouble}")
+        print_text(f"The first episode is not shown: {stage.trouble}")
     elif stage.film.pictures:
         stage.film.write(path)
         print_text(f"The first episode: {path}")

@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -104,7 +105,9 @@ class Stage:
             self.env = shown
             with warnings.catch_warnings(action="ignore"):  # such as one of a missing frame rate, at the first picture
                 shown.reset(seed=0)  # what a window or a picture lacks shows now
-                if self.mode != "human":
+                if self.mode == "human":
+                    _check_display()
+                else:
                     shown.render()
 
     def _shoot(self) -> None:
@@ -139,6 +142,16 @@ def _mode(modes: Sequence[str], *, window: bool, film: bool) -> str | None:
             f"{option} needs a task with the render mode {kinds}, but its modes are {has}: leave {option} out"
         )
     return found[0] if found else None
+
+
+def _check_display() -> None:
+    """Where there is no display, pygame draws windows that nobody sees, and says nothing."""
+    pygame: Any = sys.modules.get("pygame")
+    unseen = pygame is not None and pygame.display.get_init() and pygame.display.get_driver() in ("dummy", "offscreen")
+    if unseen and "SDL_VIDEODRIVER" not in os.environ:
+        raise InvalidValueError(
+            "a window needs a display, but there is none here: film an episode instead, with --video FILE.gif"
+        )
 
 
 def _told(error: Exception) -> EsbasError:

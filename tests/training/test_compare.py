@@ -1,0 +1,180 @@
+"""`esbas compare`: numbers worked out by hand, for runs that the tests write themselves."""
+
+import csv
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esbas import cli
+from esbas.errors import EsbasError, InvalidValueError, SaveFileError
+from esbas.reporting import Results
+from esbas.training import Train
+from esbas.training.compare import Compare, main
+from esbas.training.folder import COMMAND, PORTFOLIO
+from esbas.training.log import EPISODES
+
+Made = Callable[..., Path]
+LENGTH = 10  # steps of each episode
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """Makes the folder of a training with the values of the episodes of each run, as if it had just happened."""
+
+    def make(name: str, *runs: Sequence[float], steps: int = 600, speed: float = 200, **options: Any) -> Path:
+        config = Train("CartPole-v1", members=("random",), steps=steps, seeds=tuple(range(len(runs))), out=tmp_path / name)
+        config = dataclasses.replace(config, **options)
+        folder, recipe = config.folder, config.recipe()
+        Results(folder, command=COMMAND + config.env_id, config=config.options())
+        (folder / PORTFOLIO).write_text(recipe.text)
+        for seed, values in enumerate(runs):
+            write(folder, seed, values, steps=steps, speed=speed)
+        return folder
+
+    return make
+
+
+def write(folder: Path, seed: int, values: Sequence[float], *, steps: int = 600, speed: float = 200) -> None:
+    home = folder / "runs" / f"seed-{seed}"
+    home.mkdir(parents=True, exist_ok=True)
+    rows = [(number, LENGTH * number, "random", value, LENGTH, 1, 1, 0) for number, value in enumerate(values, 1)]
+    with (home / "episodes.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([EPISODES, *rows])
+    done = LENGTH * len(values)
+    clock = {"seconds": done / speed, "episodes": len(values), "steps": done, "finished": done >= steps}
+    (home / "clock.json").write_text(json.dumps(clock))
+
+
+def compare(tmp_path: Path, *folders: Path, **options: Any) -> list[dict[str, Any]]:
+    main(Compare(folders, out=tmp_path / "out", **options))
+    return list(json.loads((tmp_path / "out" / "summary.json").read_text())["trainings"])
+
+
+RISING = [0.0] * 50 + [100.0] * 50  # the mean of 50 is 0 after 500 steps and 100 after 1,000, and rises by 2 with each episode
+
+
+def test_the_table_by_hand(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = made("a", RISING, [value + 4 for value in RISING], steps=1000, speed=200)
+    b = made("b", [7.0] * 100, steps=1000, speed=50)
+    capsys.readouterr()
+    first, second = compare(tmp_path, a, b, threshold=50)
+    assert [first[key] for key in ("training", "task", "selector", "learners", "runs")] == ["a", "CartPole-v1", "ssbas", 1, 2]
+    assert (first["end"], first["whole"]) == (102, 52)
+    assert first["end_ci95"] == pytest.approx(12.706 * 2, rel=1e-4)  # Student's t, one degree of freedom; standard error 2
+    middle = (750 + 730) / 2  # 25 episodes of 100 make a mean of 50; in the other run 23 of 104 and 27 of 4 do
+    assert (first["steps_to_threshold"], first["runs_reaching_it"]) == (middle, 2)
+    assert first["steps_per_second"] == pytest.approx(200)
+    assert (second["end"], second["end_ci95"], second["whole"]) == (7, None, 7)
+    assert (second["steps_to_threshold"], second["runs_reaching_it"]) == (None, 0)
+    assert (first["steps"], first["state"], second["state"]) == (1000, "finished", "finished")
+    out = capsys.readouterr().out
+    assert "102 ± 25" in out
+    assert "– (0 of 1 runs)" in out
+    with (tmp_path / "out" / "trainings.csv").open(newline="") as file:
+        assert [row["end"] for row in csv.DictReader(file)] == ["102.0", "7.0"]
+
+
+def test_the_usual_threshold_is_nine_tenths_of_the_way(made: Made, tmp_path: Path) -> None:
+    compare(tmp_path, made("a", RISING, steps=1000), made("b", [7.0] * 100, steps=1000))
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(90, abs=1)
+
+
+def test_less_may_be_better(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    falling = [100 - value for value in RISING]
+    (line,) = compare(tmp_path, made("a", falling, steps=1000, objective="shortest"))
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(10, abs=1)
+    assert line["steps_to_threshold"] == pytest.approx(950, abs=10)
+    assert "Less is better" in " ".join(capsys.readouterr().out.split())
+
+
+def test_most_runs_decide_whether_a_threshold_is_reached(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    low = [0.0] * 100
+    (line,) = compare(tmp_path, made("a", RISING, RISING, low, steps=1000), threshold=50)
+    assert (line["steps_to_threshold"], line["runs_reaching_it"]) == (750, 2)
+    (line,) = compare(tmp_path, made("b", RISING, low, low, steps=1000), threshold=50)
+    assert (line["steps_to_threshold"], line["runs_reaching_it"]) == (None, 1)
+    assert "– (1 of 3 runs)" in capsys.readouterr().out
+
+
+def test_what_is_not_finished_is_compared_as_far_as_it_is(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = made("a", [1.0] * 30, [1.0] * 60, [], steps=600)
+    (line,) = compare(tmp_path, a)
+    assert (line["runs"], line["runs_planned"], line["state"], line["steps"]) == (2, 3, "50% done", 450)
+    assert "as far as they are" in capsys.readouterr().out
+    for seed in range(3):
+        write(a, seed, [2.0] * 60)
+    (line,) = compare(tmp_path, a)
+    assert (line["runs"], line["state"], line["end"]) == (3, "finished", 2)
+    capsys.readouterr()
+
+
+def test_short_runs_have_curves_too(made: Made, tmp_path: Path) -> None:
+    (line,) = compare(tmp_path, made("a", [3.0], steps=10))
+    assert (line["end"], line["steps_to_threshold"]) == (3, 10)
+
+
+def test_the_page_shows_curves_and_how_each_was_made(made: Made, tmp_path: Path) -> None:
+    compare(tmp_path, made("a", [1.0] * 60), made("b", [2.0] * 60, selector="uniform"))
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "data:image/svg+xml" in page
+    assert "--selector uniform" in page
+    assert f"esbas compare {tmp_path / 'a'} {tmp_path / 'b'}" in page
+    assert (tmp_path / "out" / "curves.png").stat().st_size > 10_000
+
+
+def test_another_comparison_takes_the_place_of_the_last(made: Made, tmp_path: Path) -> None:
+    a, b = made("a", [1.0] * 60), made("b", [2.0] * 60)
+    compare(tmp_path, a)
+    lines = compare(tmp_path, a, b, threshold=2)
+    assert [line["training"] for line in lines] == ["a", "b"]
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["config"] == {"threshold": 2}
+
+
+def test_nothing_else_is_overwritten(made: Made, tmp_path: Path) -> None:
+    a, b = made("a", [1.0] * 60), made("b", [2.0] * 60)
+    before = {path: path.read_bytes() for path in b.rglob("*") if path.is_file()}
+    with pytest.raises(InvalidValueError, match="give another --out"):
+        main(Compare((a,), out=b))
+    assert {path: path.read_bytes() for path in b.rglob("*") if path.is_file()} == before
+
+
+def test_folders_of_the_same_name_are_told_by_their_paths(made: Made, tmp_path: Path) -> None:
+    a, b = made("a", [1.0] * 60), made("b", [2.0] * 60)
+    other = tmp_path / "elsewhere" / "a"
+    shutil.copytree(b, other)
+    assert [line["training"] for line in compare(tmp_path, a, other)] == [str(a), str(other)]
+
+
+def test_other_wrappers_are_told(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compare(tmp_path, made("a", [1.0] * 60), made("b", [2.0] * 60, wrappers=("TimeLimit(max_episode_steps=20)",)))
+    assert "different wrappers" in capsys.readouterr().out
+
+
+def test_what_does_not_compare_is_refused(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = made("a", [1.0] * 60)
+    cases: list[tuple[tuple[Path, ...], type[EsbasError], str]] = [
+        (
+            (a, made("b", [1.0] * 60, env_id="Acrobot-v1")),
+            InvalidValueError,
+            "must have one task to be compared, but 'a' has 'Cart",
+        ),
+        ((a, made("c", [1.0] * 60, objective="shortest")), InvalidValueError, "must have one objective to be compared"),
+        ((a, a / ".." / "a"), InvalidValueError, "folders are different"),
+        ((a, made("d", [])), SaveFileError, "must have played an episode to be compared"),
+        ((a, tmp_path), SaveFileError, "must be the folder of a training"),
+        ((), InvalidValueError, "there is a folder to compare"),
+    ]
+    for folders, error, sentence in cases:
+        with pytest.raises(error, match=sentence) as caught:
+            main(Compare(folders, out=tmp_path / "out"))
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+    capsys.readouterr()
+    assert cli.main(["compare", str(a), str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert cli.main(["compare", str(a), "--out", str(tmp_path / "out")]) == 0
+    assert "Trainings on CartPole-v1" in capsys.readouterr().out
