@@ -113,9 +113,12 @@ def test_what_is_not_finished_is_compared_as_far_as_it_is(made: Made, tmp_path: 
     capsys.readouterr()
 
 
-def test_short_runs_have_curves_too(made: Made, tmp_path: Path) -> None:
+def test_short_runs_have_curves_too(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = compare(tmp_path, made("a", [3.0], steps=10))
     assert (line["end"], line["steps_to_threshold"]) == (3, 10)
+    (line,) = compare(tmp_path, made("b", [9.0, 0.0, 0.0, 3.0, 5.0, 7.0], steps=60), threshold=4)
+    assert line["steps_to_threshold"] == 60  # the mean of the first one, 9, came too early to count; that of all six is 4
+    assert "Of a short run" in capsys.readouterr().out
 
 
 def test_the_page_shows_curves_and_how_each_was_made(made: Made, tmp_path: Path) -> None:

@@ -132,8 +132,10 @@ def _notes(trainings: Sequence[Training], objective: Objective, threshold: float
     better = "More is better." if objective.maximize else "Less is better."
     notes = [
         f"An episode is worth its {objective.name}. {better} Means and 95 % intervals are over runs (for one there is none).",
-        f"Steps to {threshold:.4g}: until the mean of {curves.WINDOW} episodes reached it first; the median over runs.",
+        f"Steps to {threshold:.4g}: until the mean of the last {curves.WINDOW} episodes was there; the median over runs.",
     ]
+    if any(_enough(run) < curves.WINDOW for each in trainings for run in each.runs):
+        notes.append("Of a short run, means count from the middle on, over the episodes that there are by then.")
     if any(each.state != "finished" for each in trainings):
         notes.append("Trainings that are not finished are shown as far as they are.")
     if len({each.plan.wrappers for each in trainings}) > 1:
