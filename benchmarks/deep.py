@@ -2,11 +2,11 @@
 
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import numpy as np
 
 import esbas
 from esbas.learners.dqn import DQN
@@ -32,7 +32,8 @@ def main() -> None:
     )
     ratio = f"ratio of ours {six / foreign:.2f} (at most 0.33: {_verdict(six <= foreign / 3)})"
     print(f"six DQNs of Stable-Baselines3: {foreign:.0f} us, {ratio}", flush=True)
-    _selection()
+    for train_every in (4, 2):  # the default of Stable-Baselines3, and what settings tuned for CartPole come to
+        _selection(train_every)
 
 
 def _run(count: int, make: Callable[[str, SharedReplay], Any]) -> esbas.Run:
@@ -64,40 +65,54 @@ def _block(run: esbas.Run) -> float:
     return (time.process_time() - start) / (run.loop.steps - before) * 1e6
 
 
-def _selection() -> None:
-    """The share of a run of three members of Stable-Baselines3 that is spent neither in them nor in the environment."""
-    spent = [0.0]
+def _selection(train_every: int) -> None:
+    """The share of a run of three members of Stable-Baselines3 that is spent neither in them nor in the environment.
 
-    def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+    It is the start of a run: episodes are as short as they will ever be, and what each costs counts most.
+    """
+    env = gymnasium.make("CartPole-v1")
+    replay, gaps = SharedReplay(env, capacity=20_000), _Gaps()
+    members = [_foreign(f"member {k}", replay, train_every=train_every) for k in range(3)]
+    for learner in members:
+        learner.step = gaps.around("step", learner.step)  # type: ignore[method-assign]  # to look at the clock
+        learner.act = gaps.around("act", learner.act)  # type: ignore[method-assign]
+    env.step, env.reset = gaps.around("env.step", env.step), gaps.around("env.reset", env.reset)  # type: ignore[method-assign]
+    run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), steps=WARM_UP, keep_data=False)
+    for _ in run:
+        pass
+    run.steps = run.loop.steps + BLOCK * BLOCKS
+    gaps.seconds.clear()
+    start = time.process_time()
+    for _ in run:
+        pass
+    share = gaps.total() / (time.process_time() - start)
+    length = len(gaps.seconds["act", "env.step"]) / len(gaps.seconds["step", "env.reset"])
+    told = f"three DQNs of Stable-Baselines3, an update every {train_every} steps, episodes of {length:.0f} steps"
+    print(f"selection and record keeping: {share:.2%} of a run of {told} (under 1 %: {_verdict(share < 0.01)})", flush=True)
+
+
+class _Gaps:
+    """The time between the calls of some functions. Each gap is so short that most are never interrupted by other programs."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)  # by what was called before and behind
+        self._before, self._end = "", 0.0
+
+    def around(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, which looks at the clock when it is called and when it returns."""
+
         def call(*args: Any, **options: Any) -> Any:
             start = time.perf_counter()
+            self.seconds[self._before, name].append(start - self._end)
             result = function(*args, **options)
-            spent[0] += time.perf_counter() - start
+            self._before, self._end = name, time.perf_counter()
             return result
 
         return call
 
-    env = gymnasium.make("CartPole-v1")
-    replay = SharedReplay(env, capacity=20_000)
-    members = [_foreign(f"member {k}", replay, train_every=4) for k in range(3)]
-    for learner in members:
-        learner.step = timed(learner.step)  # type: ignore[method-assign]  # to look at the clock
-        learner.act = timed(learner.act)  # type: ignore[method-assign]
-    env.step, env.reset = timed(env.step), timed(env.reset)  # type: ignore[method-assign]
-    names = [member.name for member in members]
-    shares = []
-    run = esbas.run(env, members, esbas.SSBAS(names), steps=WARM_UP, keep_data=False)
-    for _ in run:
-        pass
-    for _ in range(BLOCKS):
-        run.steps, spent[0], start = run.loop.steps + BLOCK, 0.0, time.perf_counter()
-        for _ in run:
-            pass
-        whole = time.perf_counter() - start
-        shares.append((whole - spent[0]) / whole)
-    share = float(np.median(shares))
-    told = "three DQNs of Stable-Baselines3, an update every 4 steps"
-    print(f"selection and record keeping: {share:.2%} of a run of {told} (under 1 %: {_verdict(share < 0.01)})", flush=True)
+    def total(self) -> float:
+        """As if each gap had taken as long as the median of its kind."""
+        return sum(len(gaps) * statistics.median(gaps) for gaps in self.seconds.values())
 
 
 def _verdict(met: bool) -> str:
