@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from doubles import BatchRecorder, Faulty, StepRecorder
+from doubles import Always, BatchRecorder, Faulty, StepRecorder
 from esbas.learners import Constant, LinearFQI, TabularQ
 
 
@@ -163,6 +163,20 @@ def stepper() -> StepRecorder:
 
 
 rising = partial(Rising, "rising", states=4, actions=2)
+
+
+def hasty() -> TabularQ:
+    learner = tabular()
+    learner.time_limit = -1.0  # type: ignore[attr-defined]
+    return learner
+
+
+class Greedy(Unsavable):
+    def policy(self) -> Always:
+        return Always(0)
+
+    def greedy_policy(self) -> Always:
+        return Always(1)
 
 
 def refuse() -> None:

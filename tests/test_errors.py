@@ -31,6 +31,8 @@ def test_the_nearest_name_is_suggested():
         (errors.SpaceError, TypeError),
         (errors.SpaceError, ValueError),
         (errors.NotEpisodicError, RuntimeError),
+        (errors.TimeLimitError, TimeoutError),
+        (errors.IsolationError, RuntimeError),
         (errors.SaveFileError, ValueError),
         (errors.MissingExtraError, ImportError),
         (errors.ContractError, AssertionError),

@@ -16,14 +16,20 @@ from esbas.errors import TimeLimitError, require
 AGAIN = 1.0  # seconds until code that swallowed an interruption is interrupted again
 
 
+def checked(seconds: float | None) -> float | None:
+    """A limit as it was given; None also for one that is infinite."""
+    require(seconds is None or seconds > 0, "time_limit > 0 seconds, or None for no limit", time_limit=seconds)
+    return None if seconds == math.inf else seconds
+
+
 def limited(function: Callable[..., Any], seconds: float | None) -> Callable[..., Any]:
     """A function that raises a TimeLimitError when a call takes longer than that; the very same function if there is no limit."""
-    if seconds is None or seconds == math.inf:
+    limit = checked(seconds)
+    if limit is None:
         return function
-    require(seconds > 0, "time_limit > 0 seconds, or None for no limit", time_limit=seconds)
 
     def call(*arguments: Any) -> Any:
-        return _interrupted(function, arguments, seconds) if _can_interrupt() else _judged(function, arguments, seconds)
+        return _interrupted(function, arguments, limit) if _can_interrupt() else _judged(function, arguments, limit)
 
     return call
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from esbas import archive, seeding
+from esbas import archive, limits, seeding
 from esbas.errors import EsbasError, SaveFileError, require
 from esbas.faults import Roster
 from esbas.learner import Learner, Portfolio
@@ -112,12 +112,11 @@ def run(
     restless = [learner.name for learner in members if learner.name in selector.stationary and not learner.stationary]
     require(not restless, "arms told to be stationary have learners that never learn", stationary=restless)
     require(max_steps >= 1, "max_steps >= 1", max_steps=max_steps)
-    require(time_limit is None or time_limit > 0, "time_limit > 0 seconds, or None for no limit", time_limit=time_limit)
     stepwise = selector.online and all(hasattr(learner, "step") or learner.stationary for learner in members)
     require(keep_data or stepwise, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)
     seeding.sequence(seed)  # refuses a bad one now and not within the first episode
     members.check_spaces(env)
-    roster = Roster(members, action_space=env.action_space, online=selector.online, time_limit=time_limit)
+    roster = Roster(members, action_space=env.action_space, online=selector.online, time_limit=limits.checked(time_limit))
     loop = Loop(
         env=env,
         roster=roster,

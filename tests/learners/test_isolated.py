@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ import breakable
 from breakable import Breaking
 from doubles import Faulty
 from esbas import ESBAS, SSBAS, Fixed, Uniform, resume, run
-from esbas.errors import InvalidValueError, IsolationError
+from esbas.errors import InvalidValueError, IsolationError, TimeLimitError
 from esbas.learners.isolated import Isolated
 from esbas.testing import Corridor, check_learner
 
@@ -104,9 +105,16 @@ def test_it_has_the_methods_and_attributes_that_the_learner_has(make, methods):
     assert learner.time_limit is None
 
 
+def test_the_greedy_policy_acts_over_there():
+    learner = Isolated(breakable.Greedy)
+    assert [learner.greedy_policy().act(0, np.random.default_rng(0)), learner.policy().act(0, np.random.default_rng(0))] == [1, 0]
+
+
 def test_the_limit_of_the_learner_inside_counts():
     assert Isolated(breakable.rising).time_limit == 7.5
     assert Isolated(breakable.rising, time_limit=3.0).time_limit == 3.0
+    with pytest.raises(InvalidValueError, match="time_limit > 0"):
+        Isolated(breakable.hasty)
 
 
 @pytest.mark.parametrize(("where", "how"), [("step", breakable.spin), ("act", breakable.sleep), ("step", breakable.compiled)])
@@ -117,6 +125,22 @@ def test_a_call_that_hangs_ends_with_its_process(where, how):
     assert (faults[0].arm, faults[0].where, faults[0].dismissed) == ("bad", where, 1)
     assert "TimeLimitError: a learning call must end within 0.5 s" in faults[0].message
     assert len(records) == 5
+
+
+def test_a_call_that_hangs_ends_in_any_thread():
+    learner = Isolated(partial(Breaking, "bad", "policy", breakable.spin, at=1), time_limit=LIMIT)
+    errors = []
+
+    def work():
+        try:
+            learner.policy()
+        except TimeLimitError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert "the process of learner 'bad' went on with policy and was killed" in errors[0]
 
 
 @pytest.mark.parametrize(

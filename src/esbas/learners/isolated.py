@@ -1,6 +1,5 @@
 """A learner in a process of its own: it may hang, crash or eat all memory, and the run goes on."""
 
-import math
 import pickle
 import weakref
 from collections.abc import Callable
@@ -8,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from esbas import limits
 from esbas.errors import IsolationError, TimeLimitError, require
 from esbas.learner import Learner
 from esbas.learners._child import PATIENCE, Child
@@ -36,7 +36,7 @@ class Isolated:
     load_state_dict: Callable[[dict[str, Any]], None]
 
     def __init__(self, make: Callable[[], Learner], *, time_limit: float | None = None, snapshot_every: int = 1000) -> None:
-        require(time_limit is None or time_limit > 0, "time_limit > 0 seconds, or None for no limit", time_limit=time_limit)
+        limits.checked(time_limit)
         require(snapshot_every >= 1, "snapshot_every >= 1", snapshot_every=snapshot_every)
         self._child = Child(make)
         about = self._child.about
@@ -53,7 +53,7 @@ class Isolated:
 
     def limit_calls(self, seconds: float | None) -> None:
         """Let each call take so long: a run tells its limit here, for a process can be killed wherever it hangs."""
-        self._child.seconds = None if seconds == math.inf else seconds
+        self._child.seconds = limits.checked(seconds)
 
     def policy(self) -> "IsolatedPolicy":
         """The current policy, which acts in the other process."""
