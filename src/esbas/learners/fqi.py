@@ -8,7 +8,7 @@ import numpy as np
 
 from esbas import seeding
 from esbas.columns import Array, frozen
-from esbas.errors import DivergenceError, InvalidValueError, require, unknown
+from esbas.errors import DivergenceError, EsbasError, InvalidValueError, require, unknown
 from esbas.learners import schedules
 from esbas.learners._inputs import Inputs, discrete_actions
 from esbas.learners.epsilon_greedy import EpsilonGreedy
@@ -177,31 +177,30 @@ class _Values:
 
 
 def make_regressor(given: Any, options: Mapping[str, Any] | None = None) -> Any:
-    """The estimator itself, or one of the class of scikit-learn with this name."""
-    if isinstance(given, str):
-        classes = dict(all_estimators(type_filter="regressor"))
-        if given not in classes:
-            raise unknown("regressor of scikit-learn", given, classes)
-        known = list(inspect.signature(classes[given]).parameters)
-        for option in options or {}:
-            if option not in known:
-                raise unknown(f"option of {given}", option, known)
-        return _checked(classes[given], dict(options or {}))
-    require(options is None, "options are for names", "give them to the regressor itself", options=options)
-    if isinstance(given, type) or not (hasattr(given, "get_params") and is_regressor(given)):
-        rule, remedy = "a regressor is an estimator of scikit-learn", 'such as ExtraTreesRegressor() or "ExtraTreesRegressor"'
-        require(False, rule, remedy, regressor=given)
-    return given
-
-
-def _checked(kind: Any, options: dict[str, Any]) -> Any:
-    """An estimator whose options are possible, as far as it can tell before it sees data."""
+    """The estimator itself, or one of the class of scikit-learn with this name; with options that are possible."""
     try:
-        regressor = kind(**options)
-        getattr(regressor, "_validate_params", lambda: None)()
+        regressor = _of_name(given, dict(options or {})) if isinstance(given, str) else given
+        if isinstance(regressor, type) or not (hasattr(regressor, "get_params") and is_regressor(regressor)):
+            rule, remedy = "a regressor is an estimator of scikit-learn", 'such as ExtraTreesRegressor() or "ExtraTreesRegressor"'
+            require(False, rule, remedy, regressor=given)
+        require(isinstance(given, str) or options is None, "options are for names", "give them to the regressor", options=options)
+        getattr(regressor, "_validate_params", lambda: None)()  # what `fit` would do first
+    except EsbasError:
+        raise
     except (TypeError, ValueError) as error:
-        raise InvalidValueError(f"{kind.__name__} must be possible with options {options}, but says: {error}") from error
+        raise InvalidValueError(f"the options of {given} must be possible, but it says: {error}") from error
     return regressor
+
+
+def _of_name(name: str, options: dict[str, Any]) -> Any:
+    classes = dict(all_estimators(type_filter="regressor"))
+    if name not in classes:
+        raise unknown("regressor of scikit-learn", name, classes)
+    known = list(inspect.signature(classes[name]).parameters)
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of {name}", option, known)
+    return classes[name](**options)
 
 
 def _seeded(regressor: Any, seed: int) -> Any:
