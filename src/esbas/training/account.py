@@ -1,9 +1,7 @@
 """What a training tells at its end: a table, figures, a page."""
 
-import json
 import math
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +12,11 @@ from esbas.reporting.figures import COLOURS, curve_with_band, label, legend, new
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training import curves
 from esbas.training.folder import Opened
-from esbas.training.log import Episodes, read_episodes, read_faults
+from esbas.training.log import read_episodes, read_faults
 from esbas.training.plan import OBJECTIVES
-from esbas.training.single import run_folder
+from esbas.training.single import read_clock, run_folder
 
 MEMBER_HEADER = "learner", "share of control [%]", "share at the end [%]", "mean value in control", "value at the end", "faults"
-LATE = 0.25  # the last part of a run, of its episodes
 
 
 class Account:
@@ -33,7 +30,7 @@ class Account:
         self.faults = {seed: read_faults(homes[seed]) for seed in self.runs}
         self.names = list(opened.plan.recipe.names)
         self.unit = OBJECTIVES[opened.plan.objective]().name
-        self.seconds = {seed: _seconds(homes[seed]) for seed in self.runs}
+        self.seconds = {seed: float(read_clock(homes[seed]).get("seconds", math.nan)) for seed in self.runs}
 
     @property
     def end(self) -> Estimate:
@@ -51,9 +48,11 @@ class Account:
 
     def _member(self, name: str) -> list[object]:
         own = [run.learners == name for run in self.runs.values()]
-        late = [run.learners[-_late(run) :] == name for run in self.runs.values()]
+        late = [run.learners[-curves.late(len(run)) :] == name for run in self.runs.values()]
         values = np.concatenate([run.values[mine] for run, mine in zip(self.runs.values(), own, strict=True)])
-        ends = np.concatenate([run.values[-_late(run) :][mine] for run, mine in zip(self.runs.values(), late, strict=True)])
+        ends = np.concatenate(
+            [run.values[-curves.late(len(run)) :][mine] for run, mine in zip(self.runs.values(), late, strict=True)]
+        )
         shares = [100 * float(np.mean([mine.mean() for mine in part])) for part in (own, late)]
         faults = sum(arm == name for told in self.faults.values() for _, arm, *_ in told)
         return [name, *shares, *(float(part.mean()) if len(part) else math.nan for part in (values, ends)), faults]
@@ -121,7 +120,7 @@ def publish(results: Results, opened: Opened) -> None:
 
 
 def _sections(account: Account, rows: list[list[object]]) -> list[Section]:
-    window, late = curves.WINDOW, f"{LATE:.0%}"
+    window, late = curves.WINDOW, f"{curves.LATE:.0%}"
     runs = len(account.runs)
     told = [
         f"Mean value of an episode ({account.unit}) over the last {window} episodes: {account.end}; over all: {account.whole}."
@@ -147,14 +146,3 @@ def _sections(account: Account, rows: list[list[object]]) -> list[Section]:
         )
     sections.append(Section("The portfolio", f"`{account.folder / 'portfolio.toml'}` holds it."))
     return sections
-
-
-def _late(run: Episodes) -> int:
-    return max(1, round(LATE * len(run)))
-
-
-def _seconds(home: Path) -> float:
-    try:
-        return float(json.loads((home / "clock.json").read_text("utf-8"))["seconds"])
-    except (OSError, ValueError, KeyError):
-        return math.nan

@@ -44,14 +44,13 @@ class Training:
     def curve(self) -> tuple[Array, Array]:
         """Steps, (X,), and the mean of the last episodes in each run, (R, X), as soon as all have enough of them."""
         at = curves.grid(self.runs)
-        at = at[at >= min(int(at[-1]), max(int(run.steps[_enough(run) - 1]) for run in self.runs))]
         return at, np.array([curves.values(run, at) for run in self.runs])
 
     def reached(self, threshold: float, objective: Objective) -> tuple[float, int]:
         """The median over runs of the steps until the mean reached it, infinite if most never did, and how many runs did."""
         found = []
         for run in self.runs:
-            steps = run.steps[_enough(run) - 1 :]
+            steps = run.steps[curves.enough(run) - 1 :]
             there = objective.score(1) * (curves.values(run, steps) - threshold) >= 0
             found.append(float(steps[there.argmax()]) if there.any() else math.inf)
         return float(np.median(found)), int(np.isfinite(found).sum())
@@ -62,11 +61,6 @@ def usual_threshold(trainings: Sequence[Training], objective: Objective) -> floa
     means = np.concatenate([training.curve()[1].mean(axis=0) for training in trainings])
     worst, best = sorted((float(means.min()), float(means.max())), key=objective.score)
     return worst + 0.9 * (best - worst)
-
-
-def _enough(run: Episodes) -> int:
-    """Episodes before a mean says something: as many as it is taken over; in a short run, half of those that there are."""
-    return min(curves.WINDOW, (len(run) + 1) // 2)
 
 
 def publish(results: Results, trainings: Sequence[Training], objective: Objective, threshold: float) -> None:
@@ -134,7 +128,7 @@ def _notes(trainings: Sequence[Training], objective: Objective, threshold: float
         f"An episode is worth its {objective.name}. {better} Means and 95 % intervals are over runs (for one there is none).",
         f"Steps to {threshold:.4g}: until the mean of the last {curves.WINDOW} episodes was there; the median over runs.",
     ]
-    if any(_enough(run) < curves.WINDOW for each in trainings for run in each.runs):
+    if any(curves.enough(run) < curves.WINDOW for each in trainings for run in each.runs):
         notes.append("Of a short run, means count from the middle on, over the episodes that there are by then.")
     if any(each.state != "finished" for each in trainings):
         notes.append("Trainings that are not finished are shown as far as they are.")

@@ -9,11 +9,22 @@ from esbas.training.log import Episodes
 
 WINDOW = 50  # episodes
 POINTS = 200
+LATE = 0.25  # the last part of a run, of its episodes
+
+
+def enough(run: Episodes) -> int:
+    """Episodes before a mean says something: as many as it is taken over; in a short run, half of those that there are."""
+    return min(WINDOW, (len(run) + 1) // 2)
+
+
+def late(episodes: int) -> int:
+    """How many of a run's episodes are its end."""
+    return max(1, round(LATE * episodes))
 
 
 def grid(runs: Sequence[Episodes]) -> Array:
-    """Steps, (X,), at which all runs have a value: from the first episode of all to the end of the shortest."""
-    first, last = max(int(run.steps[0]) for run in runs), min(int(run.steps[-1]) for run in runs)
+    """Steps, (X,): from where all runs have enough episodes to the end of the shortest."""
+    first, last = max(int(run.steps[enough(run) - 1]) for run in runs), min(int(run.steps[-1]) for run in runs)
     return np.unique(np.linspace(min(first, last), last, POINTS).astype(np.int64))
 
 

@@ -21,7 +21,6 @@ from esbas.reporting import estimate
 from esbas.reporting.files import plain, write_atomically
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training import curves
-from esbas.training.account import LATE
 from esbas.training.film import Stage
 from esbas.training.folder import Opened, open_folder
 from esbas.training.log import Episodes, read_episodes
@@ -107,7 +106,7 @@ def _find_member(run: esbas.Run, episodes: Episodes, name: str | None) -> Learne
     """Who was trusted most at the end, unless one is named."""
     members, objective = {learner.name: learner for learner in run.loop.roster.learners}, run.loop.objective
     if name is None:
-        late = slice(run.number - max(1, round(LATE * run.number)), run.number)  # what came behind the checkpoint is played again
+        late = slice(run.number - curves.late(run.number), run.number)  # what came behind the checkpoint is played again
         arms, values = episodes.learners[late], episodes.values[late]
         own = {each: values[arms == each] for each in members}
         name = max(members, key=lambda each: (len(own[each]), objective.score(own[each].mean()) if len(own[each]) else 0.0))
