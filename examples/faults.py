@@ -17,7 +17,7 @@ from esbas.learners import Isolated
 from esbas.learners.dqn import DQN
 from esbas.learners.replay import SharedReplay
 
-TIME_LIMIT = 1.0  # seconds per learning call
+TIME_LIMIT = 0.5  # seconds per learning call
 LAST = 30  # episodes that the end of the run consists of
 
 
@@ -60,13 +60,13 @@ def make_portfolio(env: gym.Env[np.ndarray, int], steps: int) -> list[esbas.Lear
     healthy = [DQN(f"rate {rate:g}", replay=replay, rate=rate) for rate in (3e-4, 1e-3, 2.5e-3)]
     hanging = Hangs("hangs", replay=SharedReplay(env, capacity=30_000))
     hanging.after = steps // 12
-    return [*healthy, hanging, Isolated(partial(make_crashing, steps // 4), snapshot_every=500)]
+    return [*healthy, hanging, Isolated(partial(make_crashing, steps * 3 // 10))]
 
 
 def main() -> None:
     """Run, then tell who was dismissed, who acted, and what came of it."""
     parser = argparse.ArgumentParser(description="Three healthy and two broken members on CartPole-v1.")
-    parser.add_argument("--steps", type=int, default=12_000, help="the budget in environment steps")
+    parser.add_argument("--steps", type=int, default=10_000, help="the budget in environment steps")
     steps = parser.parse_args().steps
     env = gym.make("CartPole-v1")
     portfolio = make_portfolio(env, steps)

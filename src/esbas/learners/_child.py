@@ -57,11 +57,14 @@ class Child:
         if self._connection is not None:
             return
         context = multiprocessing.get_context("spawn")  # a fork would copy threads' locks
-        self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=serve, args=(theirs, self._make), daemon=True)
-        _start_without_interrupts(self._process)
-        theirs.close()
-        self._end = weakref.finalize(self, _end, self._process, self._connection, os.getpid())
+        ours, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(theirs, self._make), daemon=True)
+        try:
+            _start_without_interrupts(process)
+        finally:
+            theirs.close()  # or the end of the process would not end the line
+        self._connection, self._process = ours, process
+        self._end = weakref.finalize(self, _end, process, ours, os.getpid())
         self.generation, self.trajectories, self._dropped = self.generation + 1, 0, []
         try:
             self.about = self._take("its start", PATIENCE)
