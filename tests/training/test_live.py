@@ -67,9 +67,8 @@ def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch):
     assert lines[1].endswith("finished")
 
 
-def test_on_a_terminal_there_is_a_table(monkeypatch):
+def test_on_a_terminal_there_is_a_table():
     out = io.StringIO()
-    monkeypatch.setattr(live, "REDRAW_EVERY", 0.0)
     with View("CartPole-v1, ssbas", console=Console(file=out, width=140, force_terminal=True)) as view:
         view.tell(played())
     text = out.getvalue()

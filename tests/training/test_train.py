@@ -23,7 +23,7 @@ FOREIGN = [
 PAUSE = 0.02
 
 
-def words(out, *more, members=OWN, steps=400):
+def words(out, *more, members=OWN, steps=1200):
     return ["train", "CartPole-v1", "--members", *members, "--steps", str(steps), "--out", str(out), *more]
 
 
@@ -99,7 +99,7 @@ def test_training_from_end_to_end(tmp_path, capsys):
     home = out / "runs" / "seed-0"
     assert {"episodes.csv", "faults.csv", "checkpoint.npz", "clock.json", "tensorboard"} == {path.name for path in home.iterdir()}
     episodes = read_episodes(home)
-    assert episodes.steps[-2] < 400 <= episodes.steps[-1]
+    assert episodes.steps[-2] < 1200 <= episodes.steps[-1]
     np.testing.assert_array_equal(np.cumsum(episodes.lengths), episodes.steps)
     np.testing.assert_array_equal(episodes.values, episodes.lengths)  # CartPole pays 1 per step
     summary = json.loads((out / "summary.json").read_text())
@@ -144,11 +144,11 @@ def test_killed_at_any_moment_it_ends_with_the_same_numbers(tmp_path, members):
 
 def test_torn_and_later_rows_are_dropped(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert cli.main(words(whole, "--no-tensorboard", steps=200)) == 0
-    process = start(words(broken, "--checkpoint-every", "0.2", "--no-tensorboard", steps=200), tmp_path / "log")
+    assert cli.main(words(whole, "--no-tensorboard")) == 0
+    process = start(words(broken, "--checkpoint-every", "0", "--no-tensorboard"), tmp_path / "log")
     wait_for_rows(broken, 1, process)
     process.kill()
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
     home = broken / "runs" / "seed-0"
     with (home / "episodes.csv").open("a") as file:
         file.write("999,99999,random,1.0,1,0,1,0\n1000,2")

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -19,7 +20,7 @@ except ImportError as error:
 
 
 class Board:
-    """Scalars of one run over its steps, an episode's in one event; a context manager.
+    """Scalars of one run over its steps; a context manager.
 
     Args:
         folder: for the event files.
@@ -31,14 +32,20 @@ class Board:
         if steps:
             self._write(Event(step=steps + 1, session_log=SessionLog(status=SessionLog.START)))
 
-    def add(self, record: EpisodeRecord, status: Status) -> None:
-        """An episode."""
-        scalars = {"episode/value": record.value, "episode/length": record.length, "run/recent value": status.value}
-        scalars |= {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
-        scalars |= {f"share of control/{_tag(member.name)}": member.share for member in status.members}
-        scalars[f"value in control/{_tag(record.arm)}"] = record.value
+    def add(self, record: EpisodeRecord, *, steps: int) -> None:
+        """An episode, after so many steps altogether."""
+        scalars = {"episode/value": record.value, "episode/length": record.length}
+        self._add(scalars | {f"value in control/{_tag(record.arm)}": record.value}, steps)
+
+    def add_status(self, status: Status) -> None:
+        """How the run is doing."""
+        scalars = {"run/recent value": status.value, "run/steps per second": status.speed}
+        scalars |= {"run/faults": sum(member.faults for member in status.members)}
+        self._add(scalars | {f"share of control/{_tag(member.name)}": member.share for member in status.members}, status.steps)
+
+    def _add(self, scalars: Mapping[str, float], steps: int) -> None:
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
-        self._write(Event(step=status.steps, summary=Summary(value=values)))
+        self._write(Event(step=steps, summary=Summary(value=values)))
 
     def _write(self, event: Event) -> None:
         event.wall_time = time.time()

@@ -4,7 +4,6 @@ import multiprocessing
 import queue
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -113,21 +112,8 @@ def _arrived(news: Any) -> list[Any]:
 def _child(plan: Plan, seed: int, folder: Path, keeping: Keeping, news: Any, stop: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent says when to stop
     try:
-        train_seed(plan, seed, folder, keeping=keeping, tell=_Seldom(news.put), stop=stop.is_set)
+        train_seed(plan, seed, folder, keeping=keeping, tell=news.put, stop=stop.is_set)
     except EsbasError as error:
         news.put((seed, str(error)))
     except Exception as error:
         news.put((seed, f"{type(error).__name__}: {error}"))
-
-
-class _Seldom:
-    """Passes on a status a few times per second, and the last one."""
-
-    def __init__(self, put: Callable[[Status], None]) -> None:
-        self._put, self._next = put, 0.0
-
-    def __call__(self, status: Status) -> None:
-        now = time.monotonic()
-        if now >= self._next or status.finished:
-            self._next = now + PATIENCE
-            self._put(status)

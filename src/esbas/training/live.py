@@ -15,7 +15,6 @@ from esbas.training.status import OWN, RECENT, WINDOW, MemberStatus, Status
 
 PLAIN_EVERY = 10.0
 """Seconds between two plain lines of one run."""
-REDRAW_EVERY = 0.25
 
 
 class View:
@@ -26,7 +25,6 @@ class View:
         self._runs: dict[int, Status] = {}
         self._live: Live | None = None
         self._last: dict[int, float] = {}  # when each run had its last line
-        self._drawn = 0.0
 
     def __enter__(self) -> "View":
         if self._console.is_terminal:
@@ -39,9 +37,7 @@ class View:
         self._runs[status.seed] = status
         now = time.monotonic()
         if self._live is not None:
-            if now - self._drawn >= REDRAW_EVERY or status.finished:
-                self._drawn = now
-                self._live.update(self._picture(), refresh=True)
+            self._live.update(self._picture(), refresh=True)
         elif status.finished or now - self._last.get(status.seed, -math.inf) >= PLAIN_EVERY:
             self._last[status.seed] = now
             self._console.print(f"{self._title}, {plain_line(status)}", highlight=False, markup=False, soft_wrap=True)

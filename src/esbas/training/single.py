@@ -15,6 +15,7 @@ from esbas.training.plan import Plan, close
 from esbas.training.status import Meter, Status
 
 SAVING_SHARE = 0.05  # of the time goes into checkpoints at most
+TELL_EVERY = 0.25  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def train_seed(
         seed: of the run.
         folder: of the whole training; the run has a folder of its own there.
         keeping: how often to save, and whether to log.
-        tell: is told how the run is doing, after every episode.
+        tell: is told how the run is doing, a few times per second, and at its end.
         stop: asked after every episode.
     """
     home = run_folder(folder, seed)
@@ -63,17 +64,21 @@ def train_seed(
         with RunLog(home, upto=run.number) as log, _board(home, run.loop.steps, keeping) as board:
             _recall(meter, home)
             tell(meter.status())
+            told = time.monotonic()
             for record in run:
                 log.add(record, steps=run.loop.steps)
                 meter.see_record(record)
-                status = meter.status()
                 if board is not None:
-                    board.add(record, status)
-                tell(status)
-                stopped = stop()
-                if clock.is_due() or run.done or stopped:
+                    board.add(record, steps=run.loop.steps)
+                stopped = run.done or stop()
+                if stopped or clock.is_due():
                     log.flush(to_disk=True)  # before the checkpoint, which must not know of episodes that the log lacks
                     clock.save(run, checkpoint)
+                if stopped or time.monotonic() - told >= TELL_EVERY:
+                    status, told = meter.status(), time.monotonic()
+                    tell(status)
+                    if board is not None:
+                        board.add_status(status)
                 if stopped:
                     break
     finally:
