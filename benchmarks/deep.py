@@ -1,9 +1,11 @@
 """What six DQNs that train as one cost, against one alone and six of Stable-Baselines3; and what selection adds to a run."""
 
 import statistics
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -12,6 +14,8 @@ import esbas
 from esbas.learners.dqn import DQN
 from esbas.learners.replay import SharedReplay
 from esbas.learners.sb3 import SB3Learner
+from esbas.training.log import RunLog
+from esbas.training.status import Meter
 
 BLOCK, BLOCKS, WARM_UP = 150, 9, 200  # environment steps, repeats, steps before the first update
 BATCH, RATE = 64, 1e-3
@@ -69,9 +73,10 @@ def _block(run: esbas.Run) -> float:
 
 
 def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
-    """The share of a run of three members of Stable-Baselines3 that is spent neither in them nor in the environment.
+    """What three members of Stable-Baselines3 are made to wait for: selection and records, and being handed the transitions.
 
-    In the first steps of CartPole episodes are as short as they will ever be, and what each costs counts most.
+    Between the last call of an episode and the next reset lie the choice, seeds, trajectory, value and record, and what
+    `esbas train` writes down. In the first steps of CartPole episodes are as short as they will ever be, and it counts most.
     """
     env = gymnasium.make(task)
     replay, gaps = SharedReplay(env, capacity=20_000), _Gaps()
@@ -85,16 +90,19 @@ def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
         pass
     run.steps = run.loop.steps + BLOCK * BLOCKS
     gaps.seconds.clear()
-    start = time.process_time()
-    for _ in run:
-        pass
-    whole, ends = time.process_time() - start, ("step", "env.reset")
-    steps, episodes = len(gaps.seconds["act", "env.step"]), len(gaps.seconds[ends])
-    share, episode = gaps.total() / whole, statistics.median(gaps.seconds[ends])
-    step = (gaps.total() - episodes * episode) / steps
-    costs = f"{step * 1e6:.0f} us per step and {episode * 1e6:.0f} us per episode of {steps / episodes:.0f} steps"
-    told = f"{share:.2%} of a run of three DQNs of Stable-Baselines3 on {task}, {setting}"
-    print(f"selection and record keeping: {costs}, {told} (under 1 %: {_verdict(share < 0.01)})", flush=True)
+    with tempfile.TemporaryDirectory() as folder, RunLog(Path(folder), upto=0) as log:
+        meter, start = Meter(run, seed=0), time.process_time()
+        for record in run:
+            log.add(record, steps=run.loop.steps)
+            meter.see_record(record)
+        whole = time.process_time() - start
+    between = ("step", "env.reset")
+    steps, episodes = len(gaps.seconds["act", "env.step"]), len(gaps.seconds[between])
+    episode = statistics.median(gaps.seconds[between])
+    share, handing = episodes * episode / whole, (gaps.total() - episodes * episode) / whole
+    print(f"three DQNs of Stable-Baselines3 on {task}, {setting}, episodes of {steps / episodes:.0f} steps:", flush=True)
+    print(f"  selection and records: {share:.2%}, {episode * 1e6:.0f} us per episode (under 1 %: {_verdict(share < 0.01)})")
+    print(f"  handing transitions to members: {handing:.2%}, {handing * whole / steps * 1e6:.0f} us per step", flush=True)
 
 
 class _Gaps:

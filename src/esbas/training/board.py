@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -20,7 +19,7 @@ except ImportError as error:
 
 
 class Board:
-    """Scalars of one run over its steps; a context manager.
+    """Scalars of one run over its steps, a few times per second: every episode is in episodes.csv. A context manager.
 
     Args:
         folder: for the event files.
@@ -32,20 +31,16 @@ class Board:
         if steps:
             self._write(Event(step=steps + 1, session_log=SessionLog(status=SessionLog.START)))
 
-    def add(self, record: EpisodeRecord, *, steps: int) -> None:
-        """An episode, after so many steps altogether."""
-        scalars = {"episode/value": record.value, "episode/length": record.length}
-        self._add(scalars | {f"value in control/{_tag(record.arm)}": record.value}, steps)
-
-    def add_status(self, status: Status) -> None:
-        """How the run is doing."""
-        scalars = {"run/recent value": status.value, "run/steps per second": status.speed}
-        scalars |= {"run/faults": sum(member.faults for member in status.members)}
-        self._add(scalars | {f"share of control/{_tag(member.name)}": member.share for member in status.members}, status.steps)
-
-    def _add(self, scalars: Mapping[str, float], steps: int) -> None:
+    def add(self, record: EpisodeRecord, status: Status) -> None:
+        """How the run is doing after this episode."""
+        scalars = {"episode/value": record.value, "episode/length": record.length, "run/recent value": status.value}
+        scalars |= {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
+        for member in status.members:
+            scalars[f"share of control/{_tag(member.name)}"] = member.share
+            if member.episodes:
+                scalars[f"recent value in control/{_tag(member.name)}"] = member.value
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
-        self._write(Event(step=steps, summary=Summary(value=values)))
+        self._write(Event(step=status.steps, summary=Summary(value=values)))
 
     def _write(self, event: Event) -> None:
         event.wall_time = time.time()

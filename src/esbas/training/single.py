@@ -68,8 +68,6 @@ def train_seed(
             for record in run:
                 log.add(record, steps=run.loop.steps)
                 meter.see_record(record)
-                if board is not None:
-                    board.add(record, steps=run.loop.steps)
                 stopped = run.done or stop()
                 if stopped or clock.is_due():
                     log.flush(to_disk=True)  # before the checkpoint, which must not know of episodes that the log lacks
@@ -78,7 +76,7 @@ def train_seed(
                     status, told = meter.status(), time.monotonic()
                     tell(status)
                     if board is not None:
-                        board.add_status(status)
+                        board.add(record, status)
                 if stopped:
                     break
     finally:
