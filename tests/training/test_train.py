@@ -7,12 +7,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 from esbas import archive, cli
+from esbas.errors import TrainingError
+from esbas.training.lock import locked
 from esbas.training.log import read_episodes, read_faults
+from esbas.training.plan import Plan
 
 SMALL = "dqn(hidden=[8], batch=8, learning_starts=20, rate={})"
 OWN = [SMALL.format(0.001), SMALL.format(0.01), "random"]
@@ -97,7 +102,8 @@ def test_training_from_end_to_end(tmp_path, capsys):
         "runs",
     }
     home = out / "runs" / "seed-0"
-    assert {"episodes.csv", "faults.csv", "checkpoint.npz", "clock.json", "tensorboard"} == {path.name for path in home.iterdir()}
+    names = {path.name for path in home.iterdir()}
+    assert names == {"episodes.csv", "faults.csv", "checkpoint.npz", "clock.json", "tensorboard", ".lock"}
     episodes = read_episodes(home)
     assert episodes.steps[-2] < 1200 <= episodes.steps[-1]
     np.testing.assert_array_equal(np.cumsum(episodes.lengths), episodes.steps)
@@ -307,3 +313,74 @@ def test_cartpole_is_mastered_with_no_other_argument(tmp_path, monkeypatch):
     ends = [run["value at the end"] for run in runs.values()]
     print("means of the last 50 episodes:", ends)
     assert sum(end >= 400 for end in ends) >= 4
+
+
+class Frail(gym.Wrapper[Any, Any, Any, Any]):
+    """CartPole that fails in its third episode, as long as it is frail."""
+
+    frail, episodes = True, 0
+
+    def reset(self, **options):
+        Frail.episodes += 1
+        return super().reset(**options)
+
+    def step(self, action):
+        if Frail.frail and Frail.episodes == 3:
+            raise OSError("the robot is\nunplugged")
+        return super().step(action)
+
+
+def test_an_environment_that_fails_is_told_and_nothing_is_lost(tmp_path, capsys, monkeypatch):
+    whole, out, make = tmp_path / "whole", tmp_path / "it", Plan.task
+    assert cli.main(words(whole, "--no-tensorboard", steps=150)) == 0
+    monkeypatch.setattr(Plan, "task", lambda self, **options: Frail(make(self, **options)))
+    keeping = ["--no-tensorboard", "--checkpoint-every", "0"]
+    assert cli.main(words(out, *keeping, steps=150)) == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert "training must go on to its end, but OSError: the robot is unplugged" in told
+    assert f"`esbas resume {out}` continues" in told
+    assert 'raise OSError("the robot is' in (out / "runs" / "seed-0" / "error.txt").read_text()
+    assert len(read_episodes(out / "runs" / "seed-0")) == 2
+    monkeypatch.setattr(Frail, "frail", False)
+    assert cli.main(["resume", str(out), *keeping]) == 0
+    assert_same(numbers(whole), numbers(out))
+    assert not (out / "runs" / "seed-0" / "error.txt").exists()
+
+
+def test_one_process_at_a_time_trains_a_run(tmp_path, capsys):
+    out = tmp_path / "it"
+    process = start(words(out, "--no-tensorboard", "--checkpoint-every", "0", steps=100_000), tmp_path / "log")
+    try:
+        wait_for_rows(out, 1, process)
+        assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
+        assert "one process at a time trains a run" in capsys.readouterr().err
+        process.terminate()  # as a cluster does: like Ctrl-C
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+    played = len(read_episodes(out / "runs" / "seed-0"))
+    assert played == archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
+
+
+def test_the_runs_of_a_killed_parent_end_saved(tmp_path):
+    out = tmp_path / "it"
+    more = ["--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1", "--jobs", "2"]
+    process = start(words(out, *more, steps=100_000), tmp_path / "log")
+    wait_for_rows(out, 1, process)
+    process.kill()
+    process.wait()
+    homes, end = [out / "runs" / f"seed-{seed}" for seed in (0, 1)], time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            for home in homes:
+                home.mkdir(exist_ok=True)  # the second one may not have begun
+                with locked(home):
+                    pass
+            break
+        except TrainingError:
+            time.sleep(PAUSE)
+    else:
+        pytest.fail("the runs go on without their parent")
+    played = len(read_episodes(homes[0]))
+    assert played == archive.read(homes[0] / "checkpoint.npz", "run")["number"]

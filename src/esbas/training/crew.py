@@ -3,6 +3,7 @@
 import multiprocessing
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
@@ -16,18 +17,20 @@ from esbas.training.single import Keeping, is_finished, train_seed
 from esbas.training.status import Status
 
 PATIENCE = 0.2  # seconds between two looks at the processes
+_STOPS = signal.SIGINT, signal.SIGTERM
 
 
 class Interrupt:
-    """Turns the first Ctrl-C into a wish to stop, which is granted after the episode; the second one interrupts at once."""
+    """Turns the first Ctrl-C, or a SIGTERM, into a wish to stop, granted after the episode; the second one interrupts at once."""
 
     def __init__(self) -> None:
         self.wished = False
+        self._former: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupt":
         self._main = threading.current_thread() is threading.main_thread()  # elsewhere there are no signals
-        if self._main:
-            self._former = signal.signal(signal.SIGINT, self._wish)
+        for number in _STOPS if self._main else ():
+            self._former[number] = signal.signal(number, self._wish)
         return self
 
     def _wish(self, number: int, frame: FrameType | None) -> None:
@@ -35,10 +38,11 @@ class Interrupt:
         if self.wished:
             raise KeyboardInterrupt
         self.wished = True
+        print("esbas: stopping after this episode; Ctrl-C again stops at once", file=sys.stderr)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._main:
-            signal.signal(signal.SIGINT, self._former)
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
 
 
 def train_all(
@@ -110,9 +114,12 @@ def _arrived(news: Any) -> list[Any]:
 
 
 def _child(plan: Plan, seed: int, folder: Path, keeping: Keeping, news: Any, stop: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent says when to stop
+    for number in _STOPS:  # Ctrl-C reaches every process of a terminal; the parent says when to stop
+        signal.signal(number, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
     try:
-        train_seed(plan, seed, folder, keeping=keeping, tell=news.put, stop=stop.is_set)
+        train_seed(plan, seed, folder, keeping=keeping, tell=news.put, stop=lambda: stop.is_set() or not parent.is_alive())
     except EsbasError as error:
         news.put((seed, str(error)))
     except Exception as error:

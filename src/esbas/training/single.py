@@ -2,6 +2,7 @@
 
 import json
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import esbas
+from esbas.errors import EsbasError, TrainingError
 from esbas.reporting.files import write_atomically
+from esbas.training.lock import locked
 from esbas.training.log import RunLog, read_episodes, read_faults
 from esbas.training.plan import Plan, close
 from esbas.training.status import Meter, Status
@@ -57,9 +60,23 @@ def train_seed(
     """
     home = run_folder(folder, seed)
     home.mkdir(parents=True, exist_ok=True)
+    with locked(home):
+        (home / "error.txt").unlink(missing_ok=True)
+        try:
+            _train(plan, seed, home, keeping, tell, stop)
+        except EsbasError:
+            raise
+        except Exception as error:  # of the environment, or of the disk: learners cannot end a run
+            (home / "error.txt").write_text(traceback.format_exc(), "utf-8")
+            told = f"training must go on to its end, but {type(error).__name__}: {' '.join(str(error).split())}"
+            where = f"{home / 'error.txt'} tells where"
+            raise TrainingError(f"{told}: mend it ({where}), then `esbas resume {folder}` continues") from error
+
+
+def _train(plan: Plan, seed: int, home: Path, keeping: Keeping, tell: Callable[[Status], None], stop: Callable[[], bool]) -> None:
     checkpoint = home / "checkpoint.npz"
     run = plan.resume(checkpoint, seed) if checkpoint.exists() else plan.start(seed)
-    meter, clock = Meter(run, seed=seed), _Clock(home, keeping.checkpoint_every)
+    meter, clock = Meter(run, seed=seed), _Clock(home, checkpoint, keeping.checkpoint_every)
     try:
         with RunLog(home, upto=run.number) as log, _board(home, run.loop.steps, keeping) as board:
             _recall(meter, home)
@@ -71,7 +88,7 @@ def train_seed(
                 stopped = run.done or stop()
                 if stopped or clock.is_due():
                     log.flush(to_disk=True)  # before the checkpoint, which must not know of episodes that the log lacks
-                    clock.save(run, checkpoint)
+                    clock.save(run)
                 if stopped or time.monotonic() - told >= TELL_EVERY:
                     status, told = meter.status(), time.monotonic()
                     tell(status)
@@ -79,6 +96,7 @@ def train_seed(
                         board.add(record, status)
                 if stopped:
                     break
+        clock.note(run)
     finally:
         close(run)
 
@@ -86,8 +104,8 @@ def train_seed(
 class _Clock:
     """Says when to save, and keeps the time that the run took, over all interruptions."""
 
-    def __init__(self, home: Path, every: float) -> None:
-        self._path, self._every = home / "clock.json", every
+    def __init__(self, home: Path, checkpoint: Path, every: float) -> None:
+        self._path, self._checkpoint, self._every = home / "clock.json", checkpoint, every
         self._seconds = float(read_clock(home).get("seconds", 0.0))
         self._last = time.monotonic()
         self._pause = every
@@ -95,12 +113,16 @@ class _Clock:
     def is_due(self) -> bool:
         return time.monotonic() - self._last >= self._pause
 
-    def save(self, run: esbas.Run, checkpoint: Path) -> None:
+    def save(self, run: esbas.Run) -> None:
         start = time.monotonic()
-        run.save(checkpoint)
+        run.save(self._checkpoint)
         now = time.monotonic()
         self._seconds += now - self._last
         self._last, self._pause = now, max(self._every, (now - start) / SAVING_SHARE)
+        self.note(run)
+
+    def note(self, run: esbas.Run) -> None:
+        """Of the checkpoint; a kill may have come between it and the note."""
         told = {"seconds": round(self._seconds, 3), "episodes": run.number, "steps": run.loop.steps, "finished": run.done}
         write_atomically(self._path, json.dumps(told).encode())
 
