@@ -218,5 +218,6 @@ def _layout(space: Any, kind: str) -> Layout:
     shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
     if shape is None or dtype is None or (kind == "action" and not hasattr(space, "low")):
         allowed = "Discrete or Box" if kind == "action" else "Discrete, Box or another space of arrays"
-        raise SpaceError(f"the {kind} space of a replay memory must be {allowed}, but is {space}: wrap the environment")
+        remedy = "wrap the environment, for instance in FlattenObservation" if kind == "observation" else "wrap the environment"
+        raise SpaceError(f"the {kind} space of a replay memory must be {allowed}, but is {space}: {remedy}")
     return tuple(shape), np.dtype(dtype)
