@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -144,5 +145,11 @@ def _sections(account: Account, rows: list[list[object]]) -> list[Section]:
         sections.append(
             Section("Dismissed", text, table=(header, faults[:50]), caption="The first 50 of them." if len(faults) > 50 else "")
         )
-    sections.append(Section("The portfolio", f"`{account.folder / 'portfolio.toml'}` holds it."))
+    told_by = "As `portfolio.toml` tells it; what is not told is as the algorithm has it."
+    portfolio = [(member.name, member.algorithm, _options(member.options)) for member in account.plan.recipe.members]
+    sections.append(Section("The portfolio", told_by, table=(("learner", "algorithm", "options"), portfolio)))
     return sections
+
+
+def _options(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in options.items())
