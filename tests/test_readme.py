@@ -17,6 +17,15 @@ def test_readme_block_runs(block: str) -> None:
     exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
 
 
+def test_the_same_in_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "train.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert block.count("60_000") == 2
+    exec(compile(block.replace("60_000", "60"), "train.md", "exec"), {"__name__": "train"})
+    assert (tmp_path / "run.npz").exists()
+
+
 def test_readme_bandit_works_inside_esbas() -> None:
     import esbas
 
