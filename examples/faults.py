@@ -13,9 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 import esbas
-from esbas.learners import Isolated
-from esbas.learners.dqn import DQN
-from esbas.learners.replay import SharedReplay
+from esbas.learners import DQN, Isolated, SharedReplay
 
 TIME_LIMIT = 0.5  # seconds per learning call
 LAST = 30  # episodes that the end of the run consists of

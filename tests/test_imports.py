@@ -11,12 +11,21 @@ HEAVY = {"gymnasium", "numba", "torch", "matplotlib", "ray", "pandas", "scipy", 
 NEWCOMERS_PATH = ["runner.py", "selectors/esbas.py", "bandits/ucb.py", "trajectory.py", "learners/tabular_q.py"]
 
 
-@pytest.mark.parametrize("module", ["esbas", "esbas.testing", "esbas.learners.tabular_q"])
+@pytest.mark.parametrize("module", ["esbas", "esbas.testing", "esbas.learners"])
 def test_importing_the_core_loads_numpy_alone(module):
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "numpy" in loaded
     assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded)
+
+
+def test_learners_with_extras_are_there_when_asked_for():
+    from esbas import learners
+    from esbas.learners import DQN, FittedQ, SB3Learner
+
+    assert [each.__module__.split(".")[-1] for each in (DQN, FittedQ, SB3Learner)] == ["dqn", "fqi", "sb3"]
+    with pytest.raises(AttributeError, match="has no attribute 'DQM'"):
+        _ = learners.DQM
 
 
 def test_all_public_names_exist():
