@@ -1,6 +1,7 @@
 """Learners that do just what a test needs."""
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -112,3 +113,19 @@ class Endless:
 def same_floats(one: list[float], other: list[float]) -> bool:
     """Equal, where NaN equals NaN."""
     return len(one) == len(other) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True))
+
+
+def in_another_thread(function: Callable[[], Any]) -> Any:
+    """What the function returns, or the exception that it raises, there."""
+    outcomes: list[Any] = []
+
+    def work() -> None:
+        try:
+            outcomes.append(function())
+        except Exception as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return outcomes[0]

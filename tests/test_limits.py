@@ -4,11 +4,12 @@ import collections
 import itertools
 import math
 import signal
-import threading
 import time
+from functools import partial
 
 import pytest
 
+from doubles import in_another_thread
 from esbas.errors import InvalidValueError, TimeLimitError
 from esbas.limits import limited
 
@@ -92,20 +93,10 @@ def test_compiled_code_is_judged_when_it_returns():
 
 
 def test_in_another_thread_a_call_is_judged_when_it_returns():
-    outcomes = []
-
-    def work():
-        for seconds in (LIMIT, 60.0):
-            try:
-                outcomes.append(limited(time.sleep, seconds)(0.3))
-            except TimeLimitError as error:
-                outcomes.append(str(error))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert "but took 0.3" in outcomes[0]
-    assert outcomes[1] is None
+    short, long = (in_another_thread(partial(limited(time.sleep, seconds), 0.3)) for seconds in (LIMIT, 60.0))
+    assert isinstance(short, TimeLimitError)
+    assert "but took 0.3" in str(short)
+    assert long is None
 
 
 def test_an_alarm_on_the_boundary_hits_the_call_or_nobody():

@@ -26,6 +26,23 @@ class Policy(Protocol):
         ...
 
 
+class RandomPolicy:
+    """All actions with the same probability."""
+
+    def __init__(self, action_space: Any) -> None:
+        self._space = action_space
+
+    def act(self, observation: Any, rng: np.random.Generator) -> Any:
+        """Any action."""
+        del observation
+        return spaces.random_action(self._space, rng)
+
+    def probability(self, observation: Any, action: Any) -> float:
+        """1 / n, undefined where actions cannot be counted."""
+        del observation, action
+        return 1 / int(self._space.n) if spaces.is_discrete(self._space) else float("nan")
+
+
 @runtime_checkable
 class Learner(Protocol):
     """An off-policy algorithm (the paper's α): data in, policy out. Its policy changes only inside `learn` or `step`.

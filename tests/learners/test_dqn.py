@@ -2,8 +2,6 @@
 
 import copy
 import itertools
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -347,17 +345,3 @@ def test_mixed_portfolios_are_checked_at_the_start() -> None:
 def test_bad_input_is_one_sentence(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         DQN("it", replay=memory(), **options)
-
-
-def test_learners_without_torch_load_and_dqn_names_the_extra() -> None:
-    code = """
-import sys
-sys.modules["torch"] = None
-import esbas.learners
-try:
-    import esbas.learners.dqn
-except ModuleNotFoundError as error:
-    print(error)
-"""
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert told.strip() == "deep learners need PyTorch, but it is not installed: pip install 'esbas[deep]'"

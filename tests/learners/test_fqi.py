@@ -1,8 +1,6 @@
 """Fitted Q iteration with regressors of scikit-learn."""
 
 import itertools
-import subprocess
-import sys
 
 import gymnasium as gym
 import numpy as np
@@ -244,17 +242,3 @@ def test_refuses_data_that_have_shrunk():
 def test_bad_input_is_one_sentence(regressor, settings, error, sentence):
     with pytest.raises(error, match=sentence):
         FittedQ("it", regressor, **{"observation_space": Discrete(3), "action_space": Discrete(2)} | settings)
-
-
-def test_the_extra_is_named_where_it_is_missing():
-    code = """
-import sys
-sys.modules["sklearn"] = None
-try:
-    import esbas.learners.fqi
-except ModuleNotFoundError as error:
-    print(error)
-"""
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    expected = "fitted Q iteration with any regressor needs scikit-learn, but it is not installed: pip install 'esbas[sklearn]'"
-    assert told.strip() == expected

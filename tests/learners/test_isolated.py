@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 
 import breakable
 from breakable import Breaking
-from doubles import Faulty
+from doubles import Faulty, in_another_thread
 from esbas import ESBAS, SSBAS, Fixed, Uniform, resume, run
 from esbas.errors import InvalidValueError, IsolationError, TimeLimitError
 from esbas.learners.isolated import Isolated
@@ -129,18 +128,9 @@ def test_a_call_that_hangs_ends_with_its_process(where, how):
 
 def test_a_call_that_hangs_ends_in_any_thread():
     learner = Isolated(partial(Breaking, "bad", "policy", breakable.spin, at=1), time_limit=LIMIT)
-    errors = []
-
-    def work():
-        try:
-            learner.policy()
-        except TimeLimitError as error:
-            errors.append(str(error))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert "the process of learner 'bad' went on with policy and was killed" in errors[0]
+    error = in_another_thread(learner.policy)
+    assert isinstance(error, TimeLimitError)
+    assert "the process of learner 'bad' went on with policy and was killed" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +308,7 @@ PARENT = """
 import sys
 from functools import partial
 import breakable
-from doubles import Faulty
+from doubles import Faulty, in_another_thread
 from esbas.learners.isolated import Isolated
 
 if __name__ == "__main__":

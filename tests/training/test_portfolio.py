@@ -230,7 +230,7 @@ MEMBERS = [
     ("dqn(grid={'rat': [1]})", UnknownNameError, "there is no option of dqn named 'rat': did you mean 'rate'?"),
     ("dqn(grid=3)", InvalidValueError, "the option 'grid' of a member must be a table, but is 3"),
     ("dqn(rate=1, grid={'rate': [1]})", InvalidValueError, "`an option stands in the grid or beside it` must hold, but got"),
-    ("dqn(time_limit=0)", InvalidValueError, "`time_limit > 0, in seconds` must hold, but got time_limit=0.0"),
+    ("dqn(time_limit=0)", InvalidValueError, "`time_limit > 0 seconds, or None for no limit` must hold, but got time_limit=0.0"),
     ("dqn(isolate=1)", InvalidValueError, "the option 'isolate' of a member must be true or false, but is 1"),
     ("dqn(name=3)", InvalidValueError, "number 2, \"3\": the option 'name' of a member must be text, but is 3"),
     ("dqn(name='a\\nb')", InvalidValueError, '"a\\nb": `a name is text in one line, without spaces around it` must hold'),

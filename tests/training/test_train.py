@@ -126,6 +126,8 @@ def test_a_finished_training_is_not_played_again(tmp_path, monkeypatch):
     monkeypatch.setattr("esbas.training.crew.train_seed", lambda *_, **__: pytest.fail("a finished run was played again"))
     assert cli.main(words(out, steps=60)) == 0
     assert cli.main(["resume", str(out)]) == 0
+    assert cli.main(["resume", str(out), "--jobs", "0"]) == 2
+    assert cli.main(["resume", str(out), "--checkpoint-every", "-1"]) == 2
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 

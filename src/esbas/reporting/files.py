@@ -1,8 +1,11 @@
 """Plain data, and files that are written whole or not at all."""
 
+import csv
+import io
+import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,23 @@ def plain(value: Any) -> Any:
     raise InvalidValueError(
         f"results are plain data and arrays, but got {type(value).__name__} {value!r}: tell what it is made of"
     )
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table, numbers in full; what is unknown is left empty."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows([header, *([_cell(value) for value in row] for row in rows)])
+    write_atomically(path, buffer.getvalue().encode())
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write plain data, for programs and people."""
+    text = json.dumps(plain(data), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    write_atomically(path, text.encode())
+
+
+def _cell(value: object) -> object:
+    return str(value) if isinstance(value, Estimate) else plain(value)
 
 
 def write_atomically(path: Path, data: bytes) -> None:

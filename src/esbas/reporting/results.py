@@ -1,6 +1,5 @@
 """A results folder that outlives a kill at any moment: every file is written whole or not at all."""
 
-import csv
 import io
 import json
 import platform
@@ -17,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.errors import InvalidValueError, require
-from esbas.reporting.estimate import Estimate
-from esbas.reporting.files import plain, write_atomically
+from esbas.reporting.files import plain, write_atomically, write_csv, write_json
 from esbas.reporting.report import Section, page
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ class Results:
             self.folder.mkdir(parents=True, exist_ok=True)
             if old is None:
                 about = {"command": command, "config": self._config, "again": self.command_line}
-                self._write_json("config.json", about | {"versions": self._versions, "platform": platform.platform()})
+                write_json(self.folder / "config.json", about | {"versions": self._versions, "platform": platform.platform()})
         except OSError as error:
             raise _refused(self.folder, f"be a folder that can be written to, but {error.strerror or error}") from error
         if old is not None:
@@ -78,9 +76,7 @@ class Results:
 
     def table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Write NAME.csv, numbers in full; what is unknown is left empty."""
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows([header, *([_csv_cell(value) for value in row] for row in rows)])
-        write_atomically(self.folder / f"{name}.csv", buffer.getvalue().encode())
+        write_csv(self.folder / f"{name}.csv", header, rows)
 
     def figure(self, name: str, figure: "Figure") -> None:
         """Write NAME.png and NAME.svg; the same figure gives the same bytes."""
@@ -94,7 +90,7 @@ class Results:
 
     def summary(self, data: Mapping[str, Any]) -> None:
         """Write summary.json: plain data, arrays and Estimates; what is not finite becomes null."""
-        self._write_json("summary.json", data)
+        write_json(self.folder / "summary.json", data)
 
     def report(self, title: str, sections: Sequence[Section]) -> None:
         """Write report.html."""
@@ -111,10 +107,6 @@ class Results:
     def _part_path(self, name: str) -> Path:
         require(re.fullmatch(r"[\w+=,@-][\w.+=,@-]*", name) is not None, "a part's name is a file name", name=name)
         return self.folder / "parts" / f"{name}.npz"
-
-    def _write_json(self, name: str, data: Mapping[str, Any]) -> None:
-        text = json.dumps(plain(data), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        write_atomically(self.folder / name, text.encode())
 
     def _read_config(self) -> dict[str, Any] | None:
         """What config.json holds; None in a new folder."""
@@ -143,10 +135,6 @@ class Results:
             if new_flat.get(key) != old_flat.get(key):
                 differs = f"{key}={old_flat.get(key)!r}, but this is {key}={new_flat.get(key)!r}"
                 raise _refused(self.folder, f"hold results of the same settings, but they were made with {differs}")
-
-
-def _csv_cell(value: object) -> object:
-    return str(value) if isinstance(value, Estimate) else plain(value)
 
 
 def _option(name: str, value: Any) -> list[str]:

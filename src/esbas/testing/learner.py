@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from esbas import archive, seeding, spaces
-from esbas.learner import Policy, Portfolio
+from esbas.learner import Policy, Portfolio, RandomPolicy
 from esbas.runner import play
 from esbas.testing.contract import check_rules, expect
 from esbas.trajectory import Trajectory, TrajectorySet
@@ -53,7 +53,7 @@ class _Case:
 
     def data(self, policy: Policy | None = None, *, to: TrajectorySet | None = None) -> TrajectorySet:
         """A set with more episodes of this policy, by default of random actions."""
-        data, policy = to or TrajectorySet(), policy or _Random(self.env.action_space)
+        data, policy = to or TrajectorySet(), policy or RandomPolicy(self.env.action_space)
         for _ in range(self.episodes):
             data.append(self.episode(policy, len(data)), arm="somebody")
         return data
@@ -62,15 +62,6 @@ class _Case:
         """A few that occur."""
         seen = self.data()[0].observations
         return list(seen[:: max(1, len(seen) // 8)])
-
-
-class _Random:
-    def __init__(self, space: Any) -> None:
-        self._space = space
-
-    def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        del observation
-        return spaces.random_action(self._space, rng)
 
 
 def _has_the_parts(case: _Case) -> None:

@@ -24,13 +24,13 @@ def main(config: Train) -> None:
         _write_example(Path(PORTFOLIO))
         return
     require(config.env_id != "", "a task is named", "esbas train CartPole-v1", env_id=config.env_id)
-    _check(config)
     train(Opened(config.folder, config, config.plan(config.recipe())))
 
 
 def train(opened: Opened) -> None:
     """Start the training, or continue it, and write its report."""
     config, folder, plan = opened.config, opened.folder, opened.plan
+    _check(config)
     _try(plan, config.seeds[0], folder)
     results = Results(folder, command=COMMAND + config.env_id, config=config.options())
     _keep_portfolio(folder / PORTFOLIO, plan.recipe)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from esbas import spaces
+from esbas import learners
 from esbas.errors import SpaceError, require
-from esbas.learner import Learner
+from esbas.learner import Learner, RandomPolicy
 from esbas.learners import Constant, TabularQ, _d3_names
 from esbas.training.workshop import CONTINUOUS, DISCRETE, OTHER, Algorithm, Workshop, kind_of
 
@@ -18,61 +18,26 @@ _SB3_SDE = "use_sde", "sde_sample_freq", "use_sde_at_warmup"  # needs a memory o
 _SB3_LOGS = "stats_window_size", "tensorboard_log", "verbose", "_init_setup_model"
 
 
-class Random:
-    """A policy: all actions with the same probability."""
-
-    def __init__(self, action_space: Any) -> None:
-        self._space = action_space
-
-    def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        """Any action."""
-        del observation
-        return spaces.random_action(self._space, rng)
-
-    def probability(self, observation: Any, action: Any) -> float:
-        """1 / n, undefined where actions cannot be counted."""
-        del observation, action
-        return 1 / int(self._space.n) if spaces.is_discrete(self._space) else float("nan")
-
-
 def _random(shop: Workshop, name: str) -> Learner:
-    return Constant(name, Random(shop.action_space))
+    return Constant(name, RandomPolicy(shop.action_space))
 
 
 def _tabular_q(shop: Workshop, name: str, **options: Any) -> Learner:
     return TabularQ(name, states=int(shop.observation_space.n), actions=int(shop.action_space.n), **options)
 
 
-def _dqn_class() -> Callable[..., Learner]:
-    from esbas.learners.dqn import DQN
-
-    return DQN
-
-
 def _dqn(shop: Workshop, name: str, **options: Any) -> Learner:
-    return _dqn_class()(name, replay=shop.replay, seed=shop.seed, **options)
-
-
-def _fqi_class() -> Callable[..., Learner]:
-    from esbas.learners.fqi import FittedQ
-
-    return FittedQ
+    return learners.DQN(name, replay=shop.replay, seed=shop.seed, **options)
 
 
 def _fqi(shop: Workshop, name: str, **options: Any) -> Learner:
     task = {kind: getattr(shop, kind) for kind in _SPACES}
-    return _fqi_class()(name, **task, seed=shop.seed, **options)
-
-
-def _d3_class() -> Callable[..., Learner]:
-    from esbas.learners.d3 import D3Learner
-
-    return D3Learner
+    return learners.FittedQ(name, **task, seed=shop.seed, **options)
 
 
 def _d3(key: str, shop: Workshop, name: str, **options: Any) -> Learner:
     task = {kind: getattr(shop, kind) for kind in _SPACES}
-    return _d3_class()(name, key, **task, seed=shop.seed, **options)
+    return learners.D3Learner(name, key, **task, seed=shop.seed, **options)
 
 
 def _sb3_class(key: str) -> Callable[..., Any]:
@@ -84,13 +49,11 @@ def _sb3_class(key: str) -> Callable[..., Any]:
 def _sb3(key: str, shop: Workshop, name: str, **options: Any) -> Learner:
     from stable_baselines3.common.noise import NormalActionNoise
 
-    from esbas.learners.sb3 import SB3Learner
-
     if "action_noise" in options:
         shape, deviation = shop.action_space.shape, options["action_noise"]
         require(0 < deviation < np.inf, "action_noise > 0, a standard deviation", action_noise=deviation)
         options["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, deviation))
-    return SB3Learner(name, key, replay=shop.replay, total_steps=shop.steps, options=options, seed=shop.seed)
+    return learners.SB3Learner(name, key, replay=shop.replay, total_steps=shop.steps, options=options, seed=shop.seed)
 
 
 def _of_sb3(key: str, title: str, actions: str) -> Algorithm:
@@ -110,7 +73,7 @@ def _of_d3(key: str) -> Algorithm:
     return Algorithm(
         title=f"d3rlpy {key}",
         actions=tuple(kind for kind, table in tables.items() if key in table),
-        signature=_d3_class,
+        signature=lambda: learners.D3Learner,
         make=partial(_d3, key),
         ours=("name", "algorithm", *_SPACES, "seed"),
     )
@@ -121,7 +84,9 @@ def _no_options() -> None:
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "dqn": Algorithm(title="DQN", actions=(DISCRETE,), signature=_dqn_class, make=_dqn, ours=("name", "replay", "seed")),
+    "dqn": Algorithm(
+        title="DQN", actions=(DISCRETE,), signature=lambda: learners.DQN, make=_dqn, ours=("name", "replay", "seed")
+    ),
     "tabular_q": Algorithm(
         title="tabular Q",
         actions=(DISCRETE,),
@@ -133,7 +98,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "fqi": Algorithm(
         title="FQI",
         actions=(DISCRETE,),
-        signature=_fqi_class,
+        signature=lambda: learners.FittedQ,
         make=_fqi,
         ours=("name", *_SPACES, "seed"),
         hints={"regressor": str},

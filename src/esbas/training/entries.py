@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from esbas import limits
 from esbas.errors import InvalidValueError, require, unknown
 from esbas.learner import Learner
 from esbas.learners.isolated import Isolated
@@ -90,7 +91,7 @@ def _read(table: Mapping[str, Any], number: int, source: str) -> list[Member]:
             raise unknown("algorithm", algorithm, ALGORITHMS)
         require(name.isprintable() and name == name.strip(), "a name is text in one line, without spaces around it", name=name)
         time_limit = settings.get("time_limit")
-        require(time_limit is None or time_limit > 0, "time_limit > 0, in seconds", time_limit=time_limit)
+        limits.checked(time_limit)
         beside = {key: value for key, value in table.items() if key not in _SETTINGS}
         for key, values in grid.items():
             listed = isinstance(values, list | tuple) and len(values) > 0

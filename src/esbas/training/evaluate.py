@@ -1,8 +1,5 @@
 """`esbas evaluate FOLDER`: the best policy of a training plays, without exploration, and is shown."""
 
-import csv
-import io
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -18,7 +15,7 @@ from esbas.errors import NotEpisodicError, SaveFileError, require, unknown
 from esbas.learner import Learner, Policy
 from esbas.objective import Objective
 from esbas.reporting import estimate
-from esbas.reporting.files import plain, write_atomically
+from esbas.reporting.files import write_csv, write_json
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training import curves
 from esbas.training.film import Stage
@@ -142,14 +139,11 @@ def _publish(
     }
     columns = {measure.name: np.array([measure(each) for each in trajectories]) for measure in measures}  # equal names: once
     header, numbers = ["episode", *columns, *ends], range(1, len(trajectories) + 1)
-    buffer = io.StringIO()
     lines = zip(numbers, *(column.tolist() for column in columns.values()), *ends.values(), strict=True)
-    csv.writer(buffer, lineterminator="\n").writerows([header, *lines])
-    write_atomically(folder / "evaluation.csv", buffer.getvalue().encode())
+    write_csv(folder / "evaluation.csv", header, lines)
     rows = [(name, estimate(values), float(values.min()), float(values.max())) for name, values in columns.items()]
     results = {name: {"mean": mean.mean, "ci95": mean.ci95, "min": least, "max": most} for name, mean, least, most in rows}
-    data = plain(dict(about) | {"episodes": len(trajectories), "results": results})
-    write_atomically(folder / "evaluation.json", (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+    write_json(folder / "evaluation.json", dict(about) | {"episodes": len(trajectories), "results": results})
     how = "with" if about["explores"] else "without"
     who = f"{about['learner']}, seed {about['seed']}, trained for {about['steps of training']:,} steps"
     count = "one episode" if len(trajectories) == 1 else f"{len(trajectories)} episodes"

@@ -11,6 +11,7 @@ import numpy as np
 
 from esbas.columns import Array
 from esbas.errors import SaveFileError
+from esbas.reporting.files import write_csv
 from esbas.runner import EpisodeRecord
 
 EPISODES = "episode", "steps", "learner", "value", "length", "epoch", "terminated", "truncated"
@@ -28,10 +29,7 @@ class Rows:
 
     def __init__(self, path: Path, header: Sequence[str], *, upto: int) -> None:
         kept = [row for row in _whole_rows(path, len(header)) if int(row[0]) <= upto] if upto else []
-        temporary = path.with_name(f".{path.name}.tmp")
-        with temporary.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([header, *kept])
-        temporary.replace(path)
+        write_csv(path, header, kept)
         self._file = path.open("a", newline="", encoding="utf-8")
         self._writer = csv.writer(self._file, lineterminator="\n")
 

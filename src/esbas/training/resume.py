@@ -6,7 +6,6 @@ from typing import Annotated
 
 import tyro
 
-from esbas.errors import require
 from esbas.training import train
 from esbas.training.folder import open_folder
 
@@ -27,6 +26,5 @@ class Resume:
 
 def main(config: Resume) -> None:
     """Go on."""
-    require(config.jobs >= 1, "jobs >= 1", jobs=config.jobs)
     keeping = {"jobs": config.jobs, "checkpoint_every": config.checkpoint_every, "tensorboard": config.tensorboard}
     train(open_folder(config.folder, **keeping))

@@ -11,7 +11,7 @@ from typing import Any
 
 import esbas
 from esbas.errors import EsbasError, TrainingError
-from esbas.reporting.files import write_atomically
+from esbas.reporting.files import write_json
 from esbas.training.lock import locked
 from esbas.training.log import RunLog, read_episodes, read_faults
 from esbas.training.plan import Plan, close
@@ -124,7 +124,7 @@ class _Clock:
     def note(self, run: esbas.Run) -> None:
         """Of the checkpoint; a kill may have come between it and the note."""
         told = {"seconds": round(self._seconds, 3), "episodes": run.number, "steps": run.loop.steps, "finished": run.done}
-        write_atomically(self._path, json.dumps(told).encode())
+        write_json(self._path, told)
 
 
 def read_clock(home: Path) -> dict[str, Any]:
