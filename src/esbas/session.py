@@ -112,8 +112,8 @@ def run(
     restless = [learner.name for learner in members if learner.name in selector.stationary and not learner.stationary]
     require(not restless, "arms told to be stationary have learners that never learn", stationary=restless)
     require(max_steps >= 1, "max_steps >= 1", max_steps=max_steps)
-    stepwise = selector.online and all(hasattr(learner, "step") or learner.stationary for learner in members)
-    require(keep_data or stepwise, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)
+    enough = keep_data or not needs_data(members, selector)
+    require(enough, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)
     seeding.sequence(seed)  # refuses a bad one now and not within the first episode
     members.check_spaces(env)
     roster = Roster(members, action_space=env.action_space, online=selector.online, time_limit=limits.checked(time_limit))
@@ -164,6 +164,11 @@ def resume(
             f"the parts given must fit those saved in {str(path)!r}, but {told}: build them as they were"
         ) from error
     return new
+
+
+def needs_data(learners: Iterable[Learner], selector: Selector) -> bool:
+    """Whether somebody learns from whole trajectories, so that a run must keep them."""
+    return not selector.online or not all(hasattr(learner, "step") or learner.stationary for learner in learners)
 
 
 def _limit(budget: int | None) -> float:

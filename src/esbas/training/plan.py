@@ -63,7 +63,6 @@ class Plan:
     def start(self, seed: int) -> esbas.Run:
         """A new run."""
         env, learners, selector = self._parts(seed)
-        keep_data = not (selector.online and all(hasattr(learner, "step") or learner.stationary for learner in learners))
         return esbas.run(
             env,
             learners,
@@ -73,7 +72,7 @@ class Plan:
             objective=OBJECTIVES[self.objective](),
             seed=seed,
             max_steps=self.max_steps,
-            keep_data=keep_data,
+            keep_data=session.needs_data(learners, selector),
             time_limit=self.time_limit,
         )
 
