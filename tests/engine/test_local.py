@@ -58,7 +58,7 @@ def test_finished_parts_are_not_run_again():
     assert runs == ["a", "c"]
     assert result["b"]["x"][0] == 1
     store.run({name: partial(count, name) for name in "abc"}, jobs=2)
-    assert runs == ["a", "c"]
+    assert sorted(runs) == ["a", "c"]  # at once, in any order
 
 
 def test_nothing_to_do():
@@ -107,7 +107,7 @@ def test_an_interrupt_keeps_what_is_finished():
         run_parts(work, load=store.parts.get, store=interrupt, jobs=2, description="test")
     assert time.monotonic() - start < 5  # running parts are not waited for
     release.set()
-    assert list(store.parts) == ["part0", "part1"]
+    assert sorted(store.parts) == ["part0", "part1"]  # at once, in any order
     finished = store.run(parts())
     np.testing.assert_array_equal(finished["part5"]["x"], draw("part5")["x"])
 
