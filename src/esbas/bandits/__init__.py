@@ -7,9 +7,9 @@ from esbas.bandits.discounted import Discounted
 from esbas.bandits.elimination import ExploreThenCommit, MedianElimination, SuccessiveElimination
 from esbas.bandits.exp3 import Exp3, Exp3S
 from esbas.bandits.exp3_restarts import Exp3R, Rexp3
-from esbas.bandits.index import IndexBandit
+from esbas.bandits.memory_bandit import IndexBandit
 from esbas.bandits.kl_ucb import KLUCB
-from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.memory_bandit import AllRounds, Memory
 from esbas.bandits.memory_bandit import MemoryBandit
 from esbas.bandits.nonstationary_ucb import SWUCB, DiscountedUCB, SWUCBSharp
 from esbas.bandits.on_window import Staggered, on_window

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from esbas.bandits.bandit import Rng
-from esbas.bandits.memory import AllRounds
+from esbas.bandits.memory_bandit import AllRounds
 from esbas.bandits.memory_bandit import MemoryBandit
 from esbas.errors import require
 

@@ -1,4 +1,4 @@
-"""What every bandit offers (the paper's Ξ). A bandit knows arms 0 .. K-1 and rewards; it knows nothing of learners."""
+"""The contract of a bandit (the paper's Ξ). A bandit knows arms 0 .. K-1 and rewards; it knows nothing about learners."""
 
 import math
 from abc import ABC, abstractmethod
@@ -9,24 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.errors import require
+from esbas.registry import Registry
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator | None
 DEFAULT_HORIZON = 10_000
-"""The number of rounds that bandits expect whose parameters depend on it, unless `horizon` is given."""
+"""The number of rounds that is assumed if `horizon` is not given, by bandits whose parameters depend on it."""
 
 
 class Bandit(ABC):
-    """The contract. `choose` only looks; `pull` starts a round and `update` ends it, at once or after other rounds have started.
+    """What every bandit implements.
 
-    A simple loop is `arm = bandit.choose(); bandit.update(arm, reward)`. With several rounds in flight, take the ticket that
-    `pull(arm)` returns and hand it back in `update(arm, reward, pull=ticket)`;
-    until then the round counts as a pull, without a reward yet.
+    `choose` does not change the bandit. `pull` starts a round and `update` ends it, immediately or after other rounds have
+    started. A simple loop is `arm = bandit.choose(); bandit.update(arm, reward)`. With several rounds in flight, keep the ticket
+    that `pull(arm)` returns and pass it to `update(arm, reward, pull=ticket)`; until then the round counts as a pull without a
+    reward.
     """
 
     any_scale = False
-    """Whether rewards may be of any size, their range having the width `spread`; otherwise they must lie in [0, 1]."""
+    """Whether rewards may have any size, in a range of width `spread`. Otherwise they must lie in [0, 1]."""
     spread = 1.0
+    use = ""
+    """When to use this bandit, for the table in docs/bandits.md."""
+    guarantee = "none proven"
+    """The regret bound, for the table in docs/bandits.md."""
 
     def __init__(self, n_arms: int, *, rng: Rng = None) -> None:
         require(isinstance(n_arms, int) and n_arms >= 1, "n_arms >= 1", n_arms=n_arms)
@@ -34,7 +40,7 @@ class Bandit(ABC):
         self.rng = np.random.default_rng(0) if rng is None else rng
 
     def check(self, reward: float) -> None:
-        """Raise an error unless this can be a reward."""
+        """Raise an error unless this is a valid reward."""
         if self.any_scale:
             require(math.isfinite(reward), "a reward is finite", reward=reward)
         else:
@@ -44,13 +50,23 @@ class Bandit(ABC):
     def choose(self, among: Collection[int] | None = None) -> int:
         """The arm to pull next, out of `among` (default: all)."""
 
+    def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
+        """The probability with which `choose(among)` returned this arm; None if the bandit cannot compute it."""
+        return None
+
     @abstractmethod
-    def pull(self, arm: int) -> int:
-        """Start a round with this arm; returns its ticket."""
+    def pull(self, arm: int, *, probability: float | None = None) -> int:
+        """Start a round with this arm and return its ticket.
+
+        Args:
+            arm: its number.
+            probability: the probability with which the arm was chosen; by default its probability among all arms. Bandits that do
+                not need it ignore it.
+        """
 
     @abstractmethod
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
-        """End the round `pull` (default: a round started and ended now) with a reward."""
+        """End the round with ticket `pull` (default: a new round, started and ended now) with a reward."""
 
     @abstractmethod
     def withdraw(self, pull: int) -> None:
@@ -58,15 +74,15 @@ class Bandit(ABC):
 
     @abstractmethod
     def reset(self, keep: Collection[int] = ()) -> None:
-        """Forget all arms but those to keep, and every round in flight: an update of such a round has no effect."""
+        """Forget all arms except those to keep, and every round in flight: a later update of such a round has no effect."""
 
     @abstractmethod
     def add_arm(self) -> None:
-        """Add an unplayed arm behind the others."""
+        """Add an unplayed arm after the others."""
 
     @abstractmethod
     def remove_arm(self, arm: int) -> None:
-        """Remove an arm; those behind it move up by one."""
+        """Remove an arm; the numbers of the arms after it decrease by one."""
 
     @abstractmethod
     def indices(self) -> Floats:
@@ -75,7 +91,7 @@ class Bandit(ABC):
     @property
     @abstractmethod
     def counts(self) -> NDArray[Any]:
-        """(K,): how often each arm was pulled, rounds in flight included, as far as the bandit remembers."""
+        """(K,): remembered pulls of each arm, rounds in flight included."""
 
     @property
     @abstractmethod
@@ -88,8 +104,11 @@ class Bandit(ABC):
 
     @abstractmethod
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Become the bandit that `state_dict` told of."""
+        """Restore what `state_dict` returned."""
 
 
 BanditFactory = Callable[..., Bandit]
 """Called as `factory(n_arms, rng=generator)`: a class of this package, or `functools.partial(Class, parameter=...)`."""
+
+BANDITS: Registry[BanditFactory] = Registry("bandit")
+"""All bandits by name. A new one registers itself: `@BANDITS.register("moss")` above its class."""

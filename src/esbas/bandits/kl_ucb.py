@@ -3,8 +3,8 @@
 import math
 
 from esbas.bandits.bandit import Rng
-from esbas.bandits.index import IndexBandit
-from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.memory_bandit import IndexBandit
+from esbas.bandits.memory_bandit import AllRounds, Memory
 from esbas.errors import require
 
 

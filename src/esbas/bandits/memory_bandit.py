@@ -1,99 +1,244 @@
-"""The book-keeping that all bandits share: rounds live in a memory, and the arm with the largest index is pulled."""
+"""A bandit is a formula plus a memory of rounds. This file has the memory of all rounds and the bandits that use a memory."""
 
+import math
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esbas.bandits.bandit import Bandit, Floats, Rng
-from esbas.bandits.memory import Memory
 from esbas.errors import require
 
 
-class MemoryBandit(Bandit):
-    """A bandit over a memory. A subclass gives `_index`; one that keeps more than the memory gives `_learn` and `_forget`."""
+@dataclass(slots=True)
+class Arm:
+    """The statistics of one arm. Bandits that need more per arm subclass it and pass the class to their memory."""
 
-    def __init__(self, n_arms: int, *, memory: Memory, rng: Rng = None) -> None:
+    pulls: float = 0  # n_k, rounds in flight included; may be a fraction (`Discounted`)
+    rewards: float = 0  # how many of these have a reward
+    total: float = 0.0  # sum of the rewards
+    mean: float = 0.0  # of the rewards, 0 without any
+    variance: float = 0.0  # mean squared distance of the rewards from their mean
+
+    def state_dict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(slots=True)
+class Round:
+    """A round in flight: its arm, and plain data that the bandit wants to keep until the reward arrives."""
+
+    arm: Arm
+    note: Any = None
+
+
+class Memory(Protocol):
+    """What a bandit remembers of its rounds: see `AllRounds`, `Window` and `Discounted`."""
+
+    arms: list[Arm]
+    rounds: int  # ever started
+
+    @property
+    def total(self) -> float: ...
+    def variance(self, k: int) -> float: ...
+    def prior(self) -> float: ...
+    def pull(self, k: int) -> int: ...
+    def settle(self, ticket: int, reward: float) -> Round | None: ...
+    def withdraw(self, ticket: int) -> None: ...
+    def reset(self, keep: Collection[int]) -> None: ...
+    def add_arm(self) -> None: ...
+    def remove_arm(self, k: int) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+def grown_variance(variance: float, before: float, weight: float, distance: float) -> float:
+    """The variance of rewards of total weight `before` after one of this weight joins at this distance from their mean.
+
+    All terms are positive (West 1979), so nothing cancels.
+    """
+    share = weight / (before + weight)
+    return (1 - share) * (variance + share * distance * distance)
+
+
+class AllRounds:
+    """Remembers every round. `arm` creates the record of a new arm."""
+
+    def __init__(self, n_arms: int, *, arm: Callable[[], Arm] = Arm) -> None:
+        self._new_arm = arm
+        self.arms = [arm() for _ in range(n_arms)]
+        self.total: float = 0  # pulls of all arms
+        self.rounds = 0
+        self.open: dict[int, Round] = {}
+
+    def variance(self, k: int) -> float:
+        """The variance of the arm's rewards, NaN without a reward."""
+        return self.arms[k].variance if self.arms[k].rewards else math.nan
+
+    def prior(self) -> float:
+        """The mean reward of all arms, 0 without any: stands in for an arm that has only rounds in flight."""
+        rewards = sum(arm.rewards for arm in self.arms)
+        return sum(arm.total for arm in self.arms) / rewards if rewards else 0.0
+
+    def pull(self, k: int) -> int:
+        """Start a round; it counts as a pull from now on."""
+        arm = self.arms[k]
+        arm.pulls += 1
+        self.total += 1
+        self.rounds += 1
+        self.open[self.rounds] = Round(arm)
+        return self.rounds
+
+    def settle(self, ticket: int, reward: float) -> Round | None:
+        """The reward of a round arrives; returns the round, or None if it was forgotten: then the reward has no effect."""
+        settled = self.open.pop(ticket, None)
+        if settled is not None:
+            arm = settled.arm
+            arm.variance = grown_variance(arm.variance, arm.rewards, 1, reward - arm.mean) if arm.rewards else 0.0
+            arm.rewards += 1
+            arm.total += reward
+            arm.mean = arm.total / arm.rewards
+        return settled
+
+    def withdraw(self, ticket: int) -> None:
+        withdrawn = self.open.pop(ticket, None)
+        if withdrawn is not None:
+            withdrawn.arm.pulls -= 1
+            self.total -= 1
+
+    def reset(self, keep: Collection[int]) -> None:
+        """Kept arms keep the rounds that have a reward."""
+        self.open.clear()
+        self.arms = [arm if k in keep else self._new_arm() for k, arm in enumerate(self.arms)]
+        self.total = 0
+        for arm in self.arms:
+            arm.pulls = arm.rewards
+            self.total += arm.pulls
+
+    def add_arm(self) -> None:
+        self.arms.append(self._new_arm())
+
+    def remove_arm(self, k: int) -> None:
+        removed = self.arms.pop(k)
+        self.total -= removed.pulls
+        self.open = {ticket: each for ticket, each in self.open.items() if each.arm is not removed}
+
+    def state_dict(self) -> dict[str, Any]:
+        number = {id(arm): k for k, arm in enumerate(self.arms)}
+        opened = [[ticket, number[id(each.arm)], each.note] for ticket, each in self.open.items()]
+        return {"arms": [arm.state_dict() for arm in self.arms], "rounds": self.rounds, "open": opened}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.arms = [self._loaded_arm(saved) for saved in state["arms"]]
+        self.rounds = state["rounds"]
+        self.open = {ticket: Round(self.arms[k], note) for ticket, k, note in state["open"]}
+        self.total = sum(arm.pulls for arm in self.arms)
+
+    def _loaded_arm(self, saved: dict[str, Any]) -> Arm:
+        arm = self._new_arm()
+        for name, value in saved.items():
+            setattr(arm, name, value)
+        return arm
+
+
+class MemoryBandit(Bandit):
+    """A bandit over a memory that pulls the arm with the largest index. Subclasses implement `_index`.
+
+    A subclass that keeps more than the memory does also implements `_learn` (a reward has arrived) and `_forget`.
+    """
+
+    def __init__(self, n_arms: int, *, memory: Memory | None = None, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
-        self.memory = memory
+        self.memory: Memory = AllRounds(n_arms) if memory is None else memory
 
     @abstractmethod
-    def _index(self, arm: int) -> float:
-        """What `choose` compares."""
+    def _index(self, k: int) -> float:
+        """The index of arm k."""
 
-    def _learn(self, arm: int, reward: float, ticket: int) -> None:
+    def _learn(self, settled: Round, reward: float) -> None:
         """A reward has arrived in the memory."""
 
     def _forget(self, keep: Collection[int]) -> None:
-        """The memory has forgotten all arms but these."""
+        """The memory has forgotten all arms except these."""
 
     def choose(self, among: Collection[int] | None = None) -> int:
         """The arm with the largest index, the first of equals."""
-        return max(self._arms(among), key=self._index)  # max takes the first of equals
+        return max(self._arms(among), key=self._index)  # max returns the first of equals
+
+    def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
+        del arm, among
+        return 1.0  # `choose` is deterministic
 
     def _arms(self, among: Collection[int] | None) -> Sequence[int]:
         return range(self.n_arms) if among is None else sorted(among)
 
-    def _mean(self, arm: int) -> float:
-        """The arm's mean; the mean of all arms while its rounds are all in flight."""
-        mean = self.memory.mean(arm)
-        return mean if mean == mean else self.memory.prior()
+    def _mean(self, arm: Arm) -> float:
+        """The arm's mean; the mean of all arms while all of its rounds are in flight."""
+        return arm.mean if arm.rewards else self.memory.prior()
 
     def indices(self) -> Floats:
-        """(K,)."""
-        return np.array([self._index(arm) for arm in range(self.n_arms)], dtype=np.float64)
+        return np.array([self._index(k) for k in range(self.n_arms)], dtype=np.float64)
 
     @property
     def counts(self) -> NDArray[Any]:
-        """(K,)."""
-        return np.array(self.memory.counts)
+        return np.array([arm.pulls for arm in self.memory.arms])
 
     @property
     def means(self) -> Floats:
-        """(K,)."""
-        return np.array([self.memory.mean(arm) for arm in range(self.n_arms)])
+        return np.array([arm.mean if arm.rewards else math.nan for arm in self.memory.arms])
 
-    def pull(self, arm: int) -> int:
-        """Start a round."""
-        require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
+    def pull(self, arm: int, *, probability: float | None = None) -> int:
+        del probability
+        if not 0 <= arm < self.n_arms:
+            require(False, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
         return self.memory.pull(arm)
 
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
-        """End a round."""
-        self.check(reward)
+        if not (math.isfinite(reward) if self.any_scale else 0 <= reward <= 1):
+            self.check(reward)
         ticket = self.pull(arm) if pull is None else pull
         settled = self.memory.settle(ticket, float(reward))
         if settled is not None:
-            self._learn(settled, float(reward), ticket)
+            self._learn(settled, float(reward))
 
     def withdraw(self, pull: int) -> None:
-        """Undo a pull."""
         self.memory.withdraw(pull)
 
     def reset(self, keep: Collection[int] = ()) -> None:
-        """Forget."""
         self.memory.reset(keep)
         self._forget(keep)
 
     def add_arm(self) -> None:
-        """One more arm."""
         self.n_arms += 1
         self.memory.add_arm()
 
     def remove_arm(self, arm: int) -> None:
-        """One arm less."""
-        require(self.n_arms > 1, "one arm stays", n_arms=self.n_arms)
+        require(self.n_arms > 1, "at least one arm remains", n_arms=self.n_arms)
         require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
         self.n_arms -= 1
         self.memory.remove_arm(arm)
 
     def state_dict(self) -> dict[str, Any]:
-        """The memory and the number of arms; the generator belongs to whoever passed it in."""
+        """The memory; the generator belongs to the caller who passed it in."""
         return {"n_arms": self.n_arms, "memory": self.memory.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
         self.n_arms = state["n_arms"]
         self.memory.load_state_dict(state["memory"])
+
+
+class IndexBandit(MemoryBandit):
+    """A formula over a memory; an arm without a pull goes first. Subclasses implement `index`."""
+
+    @abstractmethod
+    def index(self, mean: float, pulls: float) -> float:
+        """The index of an arm with this mean and at least one pull."""
+
+    def _index(self, k: int) -> float:
+        arm = self.memory.arms[k]
+        if not arm.pulls:
+            return math.inf
+        return self.index(arm.mean if arm.rewards else self.memory.prior(), arm.pulls)

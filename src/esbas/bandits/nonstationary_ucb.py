@@ -4,7 +4,7 @@ import math
 
 from esbas.bandits.bandit import DEFAULT_HORIZON, Rng
 from esbas.bandits.discounted import Discounted
-from esbas.bandits.memory import Memory
+from esbas.bandits.memory_bandit import Memory
 from esbas.bandits.ucb import UCB1, ucb_bonus
 from esbas.bandits.window import Window
 from esbas.errors import require

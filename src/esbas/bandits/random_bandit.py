@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from esbas.bandits.bandit import Floats, Rng
-from esbas.bandits.memory import AllRounds
+from esbas.bandits.memory_bandit import AllRounds
 from esbas.bandits.memory_bandit import MemoryBandit
 
 

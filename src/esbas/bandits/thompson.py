@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Collection
 
 from esbas.bandits.bandit import DEFAULT_HORIZON, Rng
-from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.memory_bandit import AllRounds, Memory
 from esbas.bandits.memory_bandit import MemoryBandit
 from esbas.bandits.nonstationary_ucb import fading, sliding
 from esbas.errors import require

@@ -1,42 +1,47 @@
-"""UCB1 on all rounds (inside ESBAS) and on a sliding window (SSBAS)."""
+"""UCB1 on all rounds (inside ESBAS) and on a sliding window (inside SSBAS)."""
 
 import math
 
-from esbas.bandits.bandit import Rng
-from esbas.bandits.index import IndexBandit
-from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.bandit import BANDITS, Rng
+from esbas.bandits.memory_bandit import IndexBandit, Memory
 from esbas.bandits.window import Window
 from esbas.errors import require
 
 
 def ucb_bonus(xi: float, total: float, pulls: float) -> float:
-    """√(ξ ln n / n_k); counts that fade may add up to less than 1: no bonus then."""
+    """√(ξ ln n / n_k); 0 if discounted counts add up to less than 1."""
     return math.sqrt(xi * math.log(max(total, 1.0)) / pulls)
 
 
+@BANDITS.register("ucb1")
 class UCB1(IndexBandit):
     """x_k + √(ξ ln n / n_k): Pseudo-code 2 of the paper with ξ = 1/4; Auer, Cesa-Bianchi & Fischer (2002) have ξ = 2.
 
-    n_k pulls and mean x_k of arm k, n pulls in all. An arm without a pull goes first; the lowest number wins ties. For rewards in
-    a range of width `spread`, the bonus is that many times larger.
+    n_k pulls and mean x_k of arm k, n pulls in total. An arm without a pull goes first; the lowest number wins ties. For rewards
+    in a range of width `spread`, the bonus is multiplied by it.
     """
 
     any_scale = True
+    use = "arms that do not change: inside ESBAS"
+    guarantee = "regret O(Σ ln T / Δ) for ξ > 1/2; none for the paper's 1/4, which does better in practice"
 
     def __init__(
         self, n_arms: int, *, xi: float = 0.25, spread: float = 1.0, memory: Memory | None = None, rng: Rng = None
     ) -> None:
-        super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
+        super().__init__(n_arms, memory=memory, rng=rng)
         require(math.isfinite(xi) and xi >= 0, "xi >= 0", xi=xi)
         self.xi, self.spread = xi, spread
 
     def index(self, mean: float, pulls: float) -> float:
-        """The formula above."""
         return mean + self.spread * ucb_bonus(self.xi, self.memory.total, pulls)
 
 
+@BANDITS.register("slidingucb")
 class SlidingUCB(UCB1):
     """UCB1 on the last floor(τ · fraction) rounds before round τ: the bandit of SSBAS (Section 5) with fraction = 1/2."""
+
+    use = "arms that learn: the bandit of SSBAS"
+    guarantee = "none proven"
 
     def __init__(self, n_arms: int, *, xi: float = 0.25, fraction: float = 0.5, spread: float = 1.0, rng: Rng = None) -> None:
         require(0 < fraction <= 1, "0 < fraction <= 1", fraction=fraction)

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 
 from esbas.bandits.bandit import Rng
-from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.memory_bandit import AllRounds, Memory
 from esbas.bandits.memory_bandit import MemoryBandit
 from esbas.errors import require
 
