@@ -2,11 +2,12 @@
 
 from esbas.bandits import UCB1, Bandit, SlidingUCB
 from esbas.errors import EsbasError
+from esbas.evidence import Evidence
 from esbas.faults import Fault
 from esbas.learner import Learner, Policy, Portfolio
 from esbas.objective import Objective, discounted_return, episode_length, success_time, total_return
 from esbas.runner import EpisodeRecord, play
-from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, Selector, Uniform
+from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, LinearThompson, Pick, Selector, Uniform
 from esbas.session import Run, resume, run
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
@@ -21,10 +22,13 @@ __all__ = [
     "Choice",
     "EpisodeRecord",
     "EsbasError",
+    "Evidence",
     "Fault",
     "Fixed",
     "Learner",
+    "LinearThompson",
     "Objective",
+    "Pick",
     "Policy",
     "Portfolio",
     "Run",

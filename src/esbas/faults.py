@@ -1,19 +1,25 @@
-"""The paper's first promise: an algorithm that fails is dismissed for a while, and the run goes on with the others."""
+"""The paper's first promise: an algorithm that fails is dismissed for a while, and the run continues with the others.
+
+This file stands beside the loop: as long as all learners work, the loop only reads the attributes of its members.
+"""
 
 import contextlib
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from esbas import limits, spaces
+from esbas.columns import Array
 from esbas.errors import SaveFileError
-from esbas.learner import Learner, Policy, Portfolio
-from esbas.trajectory import TrajectorySet, Transition
+from esbas.learner import Learner, Policy
+from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
 LONGEST_DISMISSAL = 1024
+
+Act = Callable[[Any, np.random.Generator], tuple[Any, float]]
+"""Chooses an action: (observation, rng) -> action and its log-probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,43 +27,47 @@ class Fault:
     """What a learner did wrong, and for how many episodes it is dismissed."""
 
     arm: str
-    where: str  # "learn", "step", "policy" or "act"
+    where: str  # "learn", "step", "policy", "act" or "log_probs"
     message: str
     dismissed: int
 
 
-@dataclass
-class _Member:
-    """A learner and how it is doing."""
+class Member:
+    """A learner in a run, its calls with their time limits, its current policy and its faults.
 
-    learner: Learner
-    steps: bool  # learns from each transition in this run
-    policy: Policy | None = None  # the last good one
-    learnt: int = 0  # how many trajectories it has learnt from, for learners that know `step` only
-    strikes: int = 0
-    away_until: int = 0  # number of the last episode for which it is dismissed
+    Attributes:
+        learn: learns from all trajectories, or None: it is stationary, or it learns from each transition.
+        step: learns from one transition, or None.
+        new_policy: returns the current policy of the learner.
+        policy: the last good policy, None if there is none.
+    """
 
-    def limit(self, seconds: float | None) -> None:
-        """Prepare the calls that learn, each of which may take so long; without a limit they are the learner's own methods."""
-        own = getattr(self.learner, "time_limit", None)
-        seconds = seconds if own is None else own
-        if hasattr(self.learner, "limit_calls"):  # it can keep a limit better than a timer can
-            self.learner.limit_calls(seconds)
+    def __init__(self, learner: Learner, *, online: bool, time_limit: float | None) -> None:
+        self.learner, self.name = learner, learner.name
+        own = getattr(learner, "time_limit", None)
+        seconds = time_limit if own is None else own
+        if hasattr(learner, "limit_calls"):  # it can enforce a limit better than a timer can
+            learner.limit_calls(seconds)
             seconds = None
-        self.learn, self.ask = limits.limited(self._learn, seconds), limits.limited(self.learner.policy, seconds)
-        if self.steps:
-            self.step = limits.limited(self.learner.step, seconds)  # type: ignore[attr-defined]  # `steps` says that it has it
+        steps = online and hasattr(learner, "step") and not learner.stationary
+        learns = not steps and not learner.stationary
+        self.step: Callable[[Transition], None] | None = limits.limited(learner.step, seconds) if steps else None  # type: ignore[attr-defined]
+        lesson = learner.learn if hasattr(learner, "learn") else self._step_through
+        self.learn: Callable[[TrajectorySet], None] | None = limits.limited(lesson, seconds) if learns else None
+        self.new_policy: Callable[[], Policy] = limits.limited(learner.policy, seconds)
+        self.policy: Policy | None = None
+        self.learnt = 0  # trajectories that it has learnt from, if it only has `step`
+        self.strikes = 0
+        self.away_until = 0  # number of the last episode for which it is dismissed
+        self.try_policy()
 
-    def find_policy(self) -> None:
-        """Outside of episodes nobody is blamed: who has no policy then is asked again when it is to act."""
+    def try_policy(self) -> None:
+        """Get the policy; errors outside an episode are ignored, and the policy is requested again when it is needed."""
         with contextlib.suppress(Exception):
-            self.policy = self.ask()
+            self.policy = self.new_policy()
 
-    def _learn(self, data: TrajectorySet) -> None:
-        """Learn from whole trajectories; a learner that knows `step` only is shown what is new, step by step."""
-        if hasattr(self.learner, "learn"):
-            self.learner.learn(data)
-            return
+    def _step_through(self, data: TrajectorySet) -> None:
+        """For learners that only have `step`: pass them what is new, transition by transition."""
         for trajectory in data.since(self.learnt):
             self.learnt += 1
             for transition in trajectory.transitions():
@@ -65,177 +75,95 @@ class _Member:
 
 
 class Roster:
-    """The portfolio at work: every call to a learner goes through here, and none of them can end the run.
+    """The members of a run, and who of them may act.
 
-    The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024): it is not chosen and learns nothing then,
-    unless everyone is dismissed: then all may be chosen. A call that learns (`learn`, `step`, `policy`) and takes longer than
-    `time_limit` seconds, or than the learner's own attribute of that name, is a fault like any other.
+    The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024). It is neither chosen nor trained then, unless
+    all are dismissed: then all may be chosen.
     """
 
-    def __init__(self, portfolio: Portfolio, *, action_space: Any, online: bool, time_limit: float | None = None) -> None:
+    def __init__(self, learners: Iterable[Learner], *, action_space: Any, online: bool, time_limit: float | None = None) -> None:
         self._online, self._time_limit = online, time_limit
-        self.action_space, self.is_valid = action_space, spaces.membership(action_space)
+        self._action_space = action_space
+        self.actions = spaces.allowed_actions(action_space)
+        self.number = 1  # of the current episode
         self.faults: list[Fault] = []  # of the current episode
-        self._number = 0  # of the current episode
-        self._members: list[_Member] = []
-        self._steppers: list[_Member] = []  # those who learn from each transition now
-        for learner in portfolio:
+        self.members: dict[str, Member] = {}
+        self.present: list[Member] = []  # those who are not dismissed in this episode
+        self.dismissed = False  # whether anybody is
+        for learner in learners:
             self.add(learner)
 
     def add(self, learner: Learner) -> None:
-        """One more member."""
-        self._members.append(_Member(learner, steps=self._online and hasattr(learner, "step")))
-        self._members[-1].limit(self._time_limit)
-        self._members[-1].find_policy()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The members' names, in order."""
-        return tuple(member.learner.name for member in self._members)
-
-    @property
-    def learners(self) -> list[Learner]:
-        """The members themselves, in order."""
-        return [member.learner for member in self._members]
+        self.members[learner.name] = Member(learner, online=self._online, time_limit=self._time_limit)
+        self.begin_episode()
 
     def remove(self, name: str) -> None:
-        """One member less."""
-        self._members = [member for member in self._members if member.learner.name != name]
+        del self.members[name]
+        self.begin_episode()
 
-    def start_episode(self, number: int) -> list[str] | None:
-        """Begin an episode; returns the names of those who may act, None for all (also when everyone is dismissed)."""
-        self._number, self.faults = number, []
-        present = [member.learner.name for member in self._present()]
-        return present if 0 < len(present) < len(self._members) else None
+    def begin_episode(self) -> None:
+        """Find out who is dismissed in episode `number`."""
+        self.present = [member for member in self.members.values() if self.number > member.away_until]
+        self.dismissed = len(self.present) < len(self.members)
 
-    def learn(self, data: TrajectorySet) -> None:
-        """Everyone who learns from whole trajectories does, once there are any."""
-        for member in self._present() if len(data) else []:
-            if not member.steps and not member.learner.stationary:
-                try:
-                    member.learn(data)
-                except Exception as error:  # whatever it is, the run goes on
-                    self.blame(member, "learn", error)
-                else:
-                    self.refresh(member)
+    def available(self) -> list[str] | None:
+        """The names of those who may be chosen; None for all, also if all are dismissed."""
+        return [member.name for member in self.present] or None
 
-    def step(self, transition: Transition) -> None:
-        """Everyone who learns from transitions does, whoever acted."""
-        for member in self._steppers:
-            try:
-                member.step(transition)
-            except Exception as error:
-                self.blame(member, "step", error)
-
-    def policy(self, index: int) -> "GuardedPolicy":
-        """The policy of this member for one episode, guarded."""
-        member, present = self._members[index], self._present()
-        self._steppers = [each for each in present if each.steps and not each.learner.stationary]
-        return GuardedPolicy(self, [member, *(other for other in present if other is not member)])
-
-    def blame(self, member: _Member, where: str, error: Exception | str) -> None:
-        """Note a fault and dismiss the member; a second fault in an episode, or one while dismissed, does not count again."""
-        if member.away_until <= self._number:
+    def blame(self, member: Member, where: str, error: Exception | str) -> None:
+        """Record a fault and dismiss the member. Only the first fault in an episode extends the dismissal."""
+        if member.away_until <= self.number:
             member.strikes += 1
-            member.away_until = self._number + min(2 ** (member.strikes - 1), LONGEST_DISMISSAL)
+            member.away_until = self.number + min(2 ** (member.strikes - 1), LONGEST_DISMISSAL)
         message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        self.faults.append(Fault(member.learner.name, where, message, member.away_until - self._number))
-        self._steppers = [other for other in self._steppers if other is not member]
+        self.faults.append(Fault(member.name, where, message, member.away_until - self.number))
+        self.present = [other for other in self.present if other is not member]
+        self.dismissed = True
 
-    def refresh(self, member: _Member) -> None:
-        """Take the member's new policy; if it has none to give, it keeps the last good one."""
+    def log_probs(self, trajectory: Trajectory, arm: str) -> Array | None:
+        """Log-probabilities of a trajectory's actions under the arm's policy, (T,); None if it cannot compute them."""
+        member = self.members[arm]
+        compute = getattr(member.policy, "log_probs", None)
+        if compute is None:
+            return None
         try:
-            policy = member.ask()
-            if not hasattr(policy, "act"):
-                raise TypeError(f"policy() returned {policy!r}, which cannot act")
-            member.policy = policy
+            found = np.asarray(compute(trajectory.observations[:-1], trajectory.actions), float)
+            if found.shape != (len(trajectory),):
+                raise TypeError(f"log_probs returned an array of shape {found.shape} for {len(trajectory)} actions")
         except Exception as error:
-            self.blame(member, "policy", error)
+            self.blame(member, "log_probs", error)
+            return None
+        return found
 
-    def _present(self) -> list[_Member]:
-        return [member for member in self._members if self._number > member.away_until]
+    def random_act(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        """Acts if all members have failed."""
+        del observation
+        return spaces.random_action(self._action_space, rng), spaces.uniform_log_prob(self._action_space)
 
     def state_dict(self) -> dict[str, Any]:
-        """The learners' own states and how they are doing."""
+        """The learners' own states and their faults so far."""
         state = {}
-        for member in self._members:
+        for name, member in self.members.items():
             own = _savable(member.learner).state_dict()
-            health = {key: getattr(member, key) for key in _HEALTH}
-            state[member.learner.name] = {"learner": own} | health
+            state[name] = {"learner": own} | {key: getattr(member, key) for key in _SAVED}
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        for member in self._members:
-            saved = state[member.learner.name]
+        for name, member in self.members.items():
+            saved = state[name]
             _savable(member.learner).load_state_dict(saved["learner"])
-            member.find_policy()
-            for key in _HEALTH:
+            member.try_policy()
+            for key in _SAVED:
                 setattr(member, key, saved[key])
 
 
-class GuardedPolicy:
-    """A member's policy for one episode; if it fails, others stand in for the rest of the episode, and chance if all fail."""
-
-    def __init__(self, roster: Roster, members: list[_Member]) -> None:
-        self._roster, self._members, self._is_valid = roster, members, roster.is_valid
-        self._act: Callable[[Any, np.random.Generator], Any] | None = None
-        self._tell: Callable[[Any, Any], float] | None = None
-        self.failed = False  # the first member did: the episode says nothing of it
-        self._put_in_charge(0)
-
-    def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        """A valid action, whatever happens."""
-        while self._act is not None:
-            try:
-                action = self._act(observation, rng)
-                if self._is_valid(action):
-                    return action
-                self._fail(f"acted outside the action space: {action!r}")
-            except Exception as error:
-                self._fail(error)
-        return spaces.random_action(self._roster.action_space, rng)
-
-    def probability(self, observation: Any, action: Any) -> float:
-        """Of the action, NaN if the policy cannot tell."""
-        if self._tell is not None:
-            try:
-                return float(self._tell(observation, action))
-            except Exception as error:
-                self._fail(error)
-        return math.nan
-
-    def _put_in_charge(self, position: int) -> None:
-        self._position = position
-        if position == len(self._members):
-            self._act = self._tell = None
-            return
-        member = self._members[position]
-        if member.steps or member.policy is None:  # others have new policies after `learn` alone
-            self._roster.refresh(member)
-        if member.policy is None:
-            self.failed = True
-            self._put_in_charge(position + 1)
-            return
-        try:
-            getattr(member.policy, "start", lambda: None)()
-            self._act, self._tell = member.policy.act, getattr(member.policy, "probability", None)
-        except Exception as error:
-            self._fail(error)
-
-    def _fail(self, error: Exception | str) -> None:
-        self.failed = True
-        self._roster.blame(self._members[self._position], "act", error)
-        self._put_in_charge(self._position + 1)
-
-
-_HEALTH = "learnt", "strikes", "away_until"
+_SAVED = "learnt", "strikes", "away_until"
 
 
 def _savable(learner: Any) -> Any:
     if not (hasattr(learner, "state_dict") and hasattr(learner, "load_state_dict")):
-        remedy = "give it both, as arrays and plain data"
+        remedy = "add both; states are arrays and plain data"
         raise SaveFileError(
-            f"a learner must have state_dict and load_state_dict to be saved, but {learner.name!r} lacks them: {remedy}"
+            f"a learner must have state_dict and load_state_dict to be saved, but {learner.name!r} does not: {remedy}"
         )
     return learner

@@ -1,55 +1,52 @@
-"""What a learner and its policy must offer, and the portfolio of them.
+"""Learners (the paper's α), their policies (π), and the portfolio of them. The contracts, with every optional member."""
 
-The classes here are protocols: a learner need not inherit from anything. Two more methods, `state_dict()` and
-`load_state_dict(state)` (arrays and plain data), make it savable.
-"""
-
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from esbas import spaces
+from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require
 from esbas.trajectory import TrajectorySet, Transition
 
 
 class Policy(Protocol):
-    """What acts (the paper's π).
-
-    Two more methods are optional: `start()`, called before each episode, for policies that keep a memory within an episode; and
-    `probability(observation, action)`, which the loop records with every step.
-    """
+    """Chooses actions (the paper's π). Only `act` is required; see `OptionalPolicyMethods` for the rest."""
 
     def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        """The action to take."""
+        """The action to take. `observation` is read-only."""
         ...
 
 
-class RandomPolicy:
-    """All actions with the same probability."""
+class OptionalPolicyMethods(Protocol):
+    """What a policy may also have. Leave out what it cannot provide."""
 
-    def __init__(self, action_space: Any) -> None:
-        self._space = action_space
+    def start(self) -> Policy | None:
+        """Called before each episode. If it returns an object, that object acts in this episode; otherwise the policy does.
 
-    def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        """Any action."""
-        del observation
-        return spaces.random_action(self._space, rng)
+        A policy with a memory within an episode returns a new object with a memory of its own, so that several episodes can run
+        at the same time.
+        """
+        ...
 
-    def probability(self, observation: Any, action: Any) -> float:
-        """1 / n, undefined where actions cannot be counted."""
-        del observation, action
-        return 1 / int(self._space.n) if spaces.is_discrete(self._space) else float("nan")
+    def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        """The action that `act` would take, and its log-probability (the log-density for continuous actions)."""
+        ...
+
+    def log_probs(self, observations: Array, actions: Array) -> Array:
+        """The log-probabilities of all actions of a trajectory, (T,), in one call; -inf for actions it would never take."""
+        ...
 
 
 @runtime_checkable
 class Learner(Protocol):
     """An off-policy algorithm (the paper's α): data in, policy out. Its policy changes only inside `learn` or `step`.
 
-    It has `learn` (see BatchLearner), `step` (see OnlineLearner), both, or, if it is `stationary`, neither. It may
-    tell its spaces by attributes `observation_space` and `action_space`; they are compared with the environment's. It may have
-    `greedy_policy()`, the current policy without exploration, by which it is evaluated.
+    It has `learn`, `step`, both, or, if it is `stationary`, neither: see `OptionalLearnerMethods`. It may also have the
+    attributes `observation_space` and `action_space`, which must equal those of the environment, and `time_limit`, the seconds
+    that one of its learning calls may take.
     """
 
     name: str
@@ -60,20 +57,60 @@ class Learner(Protocol):
         ...
 
 
-class BatchLearner(Learner, Protocol):
-    """A learner for the growing-batch setting."""
+class OptionalLearnerMethods(Protocol):
+    """What a learner may also have. Leave out what it cannot provide."""
 
     def learn(self, data: TrajectorySet) -> None:
-        """Learn from all trajectories so far; called when an epoch starts."""
+        """Learn from all trajectories so far. Called when an epoch starts; online, before each episode."""
         ...
-
-
-class OnlineLearner(Learner, Protocol):
-    """A learner for the true online setting."""
 
     def step(self, transition: Transition) -> None:
-        """Learn from one transition; called for every one, whoever acted."""
+        """Learn from one transition. Called online for every transition, whoever acted."""
         ...
+
+    def greedy_policy(self) -> Policy:
+        """The current policy without exploration, used for evaluation."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that changes, as arrays and plain data."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        ...
+
+
+def _methods(protocol: type) -> tuple[str, ...]:
+    return tuple(name for name, member in vars(protocol).items() if callable(member) and not name.startswith("_"))
+
+
+POLICY_METHODS = _methods(OptionalPolicyMethods)
+"""The names of a policy's optional methods."""
+LEARNER_METHODS = _methods(OptionalLearnerMethods)
+"""The names of a learner's optional methods."""
+LEARNER_ATTRIBUTES = "observation_space", "action_space", "time_limit"
+"""The names of a learner's optional attributes."""
+
+
+class RandomPolicy:
+    """Takes every action with the same probability."""
+
+    def __init__(self, action_space: Any) -> None:
+        self._space = action_space
+        self._log_prob = spaces.uniform_log_prob(action_space)
+
+    def act(self, observation: Any, rng: np.random.Generator) -> Any:
+        del observation
+        return spaces.random_action(self._space, rng)
+
+    def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        return self.act(observation, rng), self._log_prob
+
+    def log_probs(self, observations: Array, actions: Array) -> Array:
+        del observations
+        inside = np.array([bool(self._space.contains(action)) for action in actions], bool)
+        return np.where(inside, self._log_prob, -math.inf)
 
 
 class Portfolio:
@@ -81,12 +118,13 @@ class Portfolio:
 
     def __init__(self, learners: Iterable[Learner]) -> None:
         self._learners = list(learners)
-        require(len(self._learners) > 0, "a portfolio has a learner", "add one", learners=self._learners)
+        require(len(self._learners) > 0, "a portfolio has at least one learner", learners=self._learners)
         for learner in self._learners:
             _check(learner)
-        twice = {name for name in self.names if self.names.count(name) > 1}
-        if twice:
-            raise InvalidValueError(f"learners must have different names, but two are named {min(twice)!r}: rename one")
+        names = self.names
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidValueError(f"learners must have different names, but two are named {name!r}: rename one")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,7 +132,7 @@ class Portfolio:
         return tuple(learner.name for learner in self._learners)
 
     def check_spaces(self, env: Any) -> None:
-        """Raise a SpaceError unless every learner that tells its spaces has those of the environment."""
+        """Raise a SpaceError unless every learner that declares its spaces has those of the environment."""
         for learner in self._learners:
             for kind in ("observation_space", "action_space"):
                 own, given = getattr(learner, kind, None), getattr(env, kind, None)

@@ -1,5 +1,6 @@
 """Objectives (the paper's μ): what a trajectory is worth to the selector."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +21,8 @@ class Objective:
     def __call__(self, trajectory: Trajectory) -> float:
         """The trajectory's value, in its own units."""
         value = float(self.function(trajectory))
-        require(np.isfinite(value), f"objective {self.name!r} is finite", "mend the function", value=value)
+        if not math.isfinite(value):
+            require(False, f"objective {self.name!r} is finite", "fix the function", value=value)
         return value
 
     def score(self, value: float) -> float:

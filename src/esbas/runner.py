@@ -1,18 +1,21 @@
 """The loop: the paper's Pseudo-code 1, one episode after the other."""
 
 import math
+import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from esbas import seeding
 from esbas.errors import NotEpisodicError, require
-from esbas.faults import Fault, Roster
+from esbas.evidence import Evidence
+from esbas.faults import Act, Fault, Member, Roster
 from esbas.learner import Policy
 from esbas.objective import Objective
-from esbas.selectors import Selector
+from esbas.selectors.selector import Selector
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
 
@@ -21,7 +24,7 @@ class EpisodeRecord:
     """What happened in one episode."""
 
     number: int  # from 1
-    arm: str  # who was chosen to act
+    arm: str  # the learner that was chosen to act
     value: float  # of the objective, in its own units
     length: int  # steps
     epoch: int
@@ -30,53 +33,158 @@ class EpisodeRecord:
     faults: tuple[Fault, ...]
 
 
-@dataclass(kw_only=True)
-class Loop:
-    """The parts of a run, and the episodes that they play."""
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How long a run may be. None: no limit."""
 
-    env: Any
-    roster: Roster
-    selector: Selector
-    objective: Objective
-    seed: int
-    max_steps: int
-    keep_data: bool
-    data: TrajectorySet = field(default_factory=TrajectorySet)
-    number: int = 0  # episodes so far
-    steps: int = 0  # transitions so far
-    learn_due: bool = False  # also after an interruption while learning
+    episodes: int | None = None
+    steps: int | None = None  # environment steps; the episode that reaches the limit is completed
 
-    def episodes(self) -> Iterator[EpisodeRecord]:
-        """One episode after the other: ask; let learners learn if the choice says so; play; value; tell."""
-        while True:
-            choice = self.selector.ask(among=self.roster.start_episode(self.number + 1))
-            self.learn_due |= choice.learn
-            try:
-                if self.learn_due:
-                    self.roster.learn(self.data)
-                    self.learn_due = False
-                policy = self.roster.policy(choice.index)
-                trajectory = self._play(policy)
-                value = self.objective(trajectory)
-                if self.keep_data:
-                    self.data.append(trajectory, arm=choice.arm)
-            except BaseException:  # the environment failed, or somebody pressed Ctrl-C
-                self.selector.withdraw(choice)
-                raise
-            if policy.failed:  # others stood in for it: the value says nothing of the arm
-                self.selector.withdraw(choice)
-            else:
-                self.selector.tell(choice, self.objective.score(value))
-            self.number += 1
-            self.steps += len(trajectory)
-            ended, faults = (trajectory.terminated, trajectory.truncated), tuple(self.roster.faults)
-            yield EpisodeRecord(self.number, choice.arm, value, len(trajectory), choice.epoch, *ended, faults)
+    def __post_init__(self) -> None:
+        for name, limit in (("episodes", self.episodes), ("steps", self.steps)):
+            require(limit is None or limit >= 0, f"{name} >= 0, or None for no limit", **{name: limit})
 
-    def _play(self, policy: Policy) -> Trajectory:
-        """An episode's randomness depends on the run's seed and the episode's number alone, whoever acts."""
-        rng, seed = seeding.episode(self.seed, self.number + 1)
-        see = self.roster.step if self.selector.online else None
-        return play(self.env, policy, rng=rng, seed=seed, max_steps=self.max_steps, see=see)
+
+class Loop(Iterator[EpisodeRecord]):
+    """The parts of a run, and the episodes that they play until the budget is used up."""
+
+    def __init__(
+        self,
+        env: Any,
+        roster: Roster,
+        selector: Selector,
+        *,
+        objective: Objective,
+        budget: Budget,
+        seed: int,
+        max_steps: int,
+        keep_data: bool,
+    ) -> None:
+        self.env, self.roster, self.selector, self.objective, self.budget = env, roster, selector, objective, budget
+        self.seed, self.max_steps, self.keep_data = seed, max_steps, keep_data
+        self.data = TrajectorySet()
+        self.number = 0  # episodes so far
+        self.steps = 0  # environment steps so far
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget of episodes or of steps is used up."""
+        episodes, steps = self.budget.episodes, self.budget.steps
+        return (episodes is not None and self.number >= episodes) or (steps is not None and self.steps >= steps)
+
+    def __next__(self) -> EpisodeRecord:
+        """One episode: learn if it is time, reset, ask, play, tell."""
+        if self.done:
+            raise StopIteration
+        roster, selector, number = self.roster, self.selector, self.number + 1
+        roster.number, roster.faults = number, []
+        if roster.dismissed:
+            roster.begin_episode()
+        self._learn()
+        rng, seed = seeding.episode(self.seed, number)  # the same whatever the selector and the learners are
+        observation, _ = self.env.reset(seed=seed)
+        choice = selector.ask(among=roster.available() if roster.dismissed else None, context=observation)
+        try:
+            trajectory, as_chosen = self._play(roster.members[choice.arm], observation, rng)
+            value = self.objective(trajectory)
+            if self.keep_data:
+                self.data.append(trajectory, arm=choice.arm)
+        except BaseException:  # the environment failed, or the user pressed Ctrl-C
+            selector.withdraw(choice)
+            raise
+        if as_chosen:
+            score = value if self.objective.maximize else -value
+            evidence = self._evidence(trajectory, score, choice.arm) if selector.wants else None
+            selector.tell(choice, score, evidence=evidence)
+        else:  # the arm failed and others acted in its place: the value says nothing about it
+            selector.withdraw(choice)
+        length = len(trajectory.rewards)
+        self.number, self.steps = number, self.steps + length
+        ended, faults = (trajectory.terminated, trajectory.truncated), tuple(roster.faults)
+        return EpisodeRecord(number, choice.arm, value, length, choice.epoch, *ended, faults)
+
+    def _learn(self) -> None:
+        """Let the learners learn if it is time: when an epoch starts, and online before each episode."""
+        epoch = self.selector.claim_epoch()
+        if epoch is None and not self.selector.online:
+            return
+        try:
+            for member in self.roster.present if self.keep_data and self.number else ():
+                if member.learn is not None:
+                    try:
+                        member.learn(self.data)
+                    except Exception as error:  # whatever it is, the run continues
+                        self.roster.blame(member, "learn", error)
+                    else:
+                        self._renew(member)
+        except BaseException:
+            if epoch is not None:
+                self.selector.release_epoch(epoch)
+            raise
+        if epoch is not None:
+            self.selector.epoch_ready(epoch)
+
+    def _renew(self, member: Member) -> None:
+        """Take the member's new policy; if that fails, it keeps the last good one."""
+        try:
+            policy = member.new_policy()
+            if not hasattr(policy, "act"):
+                raise TypeError(f"policy() returned {policy!r}, which has no `act`")
+            member.policy = policy
+        except Exception as error:
+            self.roster.blame(member, "policy", error)
+
+    def _play(self, chosen: Member, observation: Any, rng: np.random.Generator) -> tuple[Trajectory, bool]:
+        """The rest of an episode after `reset`, and whether the chosen member acted in all of it."""
+        actor: Member | None = chosen
+        act = self._actions_of(chosen)
+
+        def replace(error: Exception | str) -> Act:
+            nonlocal actor
+            if actor is not None:
+                self.roster.blame(actor, "act", error)
+            actor, substitute = self._substitute()
+            return substitute
+
+        if act is None:
+            actor, act = self._substitute()
+        see = self._show if self.selector.online else None
+        guard = self.roster.actions, replace
+        trajectory = roll_out(self.env, act, observation, rng=rng, max_steps=self.max_steps, see=see, guard=guard)
+        return trajectory, actor is chosen
+
+    def _actions_of(self, member: Member) -> Act | None:
+        """What chooses the actions of this member in an episode; None if it fails."""
+        if member.step is not None or member.policy is None:  # others get a new policy only after `learn`
+            self._renew(member)
+        try:
+            return None if member.policy is None else acting(member.policy)
+        except Exception as error:
+            self.roster.blame(member, "act", error)
+            return None
+
+    def _substitute(self) -> tuple[Member | None, Act]:
+        """Another member that can act, or chance if there is none. Those who fail are no longer `present`."""
+        while self.roster.present:
+            member = self.roster.present[0]
+            act = self._actions_of(member)
+            if act is not None:
+                return member, act
+        return None, self.roster.random_act
+
+    def _show(self, transition: Transition) -> None:
+        """Every member that learns from transitions learns from this one, whoever acted."""
+        for member in self.roster.present:
+            if member.step is not None:
+                try:
+                    member.step(transition)
+                except Exception as error:
+                    self.roster.blame(member, "step", error)
+
+    def _evidence(self, trajectory: Trajectory, score: float, arm: str) -> Evidence:
+        """Within an epoch policies are frozen, so each can say how probable it finds the actions."""
+        log_probs = None if self.selector.online else partial(self.roster.log_probs, trajectory)
+        return Evidence(trajectory=trajectory, value=score, arm=arm, log_probs_of=log_probs)
 
 
 def play(
@@ -88,31 +196,96 @@ def play(
     max_steps: int = 100_000,
     see: Callable[[Transition], None] | None = None,
 ) -> Trajectory:
-    """One episode; `see` is shown every transition as it happens."""
-    tell = getattr(policy, "probability", None)
+    """Play one episode; `see` is called with every transition as it happens."""
     observation, _ = env.reset(seed=seed)
+    return roll_out(env, acting(policy), observation, rng=rng, max_steps=max_steps, see=see)
+
+
+def acting(policy: Policy) -> Act:
+    """What chooses the actions of one episode: calls `start`, and `act_with_log_prob` where the policy has it."""
+    start = getattr(policy, "start", None)
+    if start is not None:
+        started = start()
+        policy = policy if started is None else started
+    both: Act | None = getattr(policy, "act_with_log_prob", None)
+    if both is not None:
+        return both
+    act = policy.act
+    return lambda observation, rng: (act(observation, rng), math.nan)
+
+
+def roll_out(
+    env: Any,
+    act: Act,
+    observation: Any,
+    *,
+    rng: np.random.Generator,
+    max_steps: int,
+    see: Callable[[Transition], None] | None = None,
+    guard: tuple[Any, Callable[[Exception | str], Act]] | None = None,
+) -> Trajectory:
+    """The steps of an episode after `reset`.
+
+    What policies and `see` are given is read-only, and what is stored is a copy: nobody can change what others see.
+
+    Args:
+        env: the environment, just reset.
+        act: chooses actions, see `acting`.
+        observation: the first one.
+        rng: the generator for `act`.
+        max_steps: an episode that takes longer is an error.
+        see: called with every transition.
+        guard: the allowed actions, and a function that returns a substitute for an `act` that failed or left them.
+    """
+    allowed, replace = guard or (None, None)
+    discrete = isinstance(allowed, range)
     observation = _own(observation)
-    observations, actions, rewards, probabilities = [observation], [], [], []
+    observations, actions, rewards, log_probs = [observation], [], [], []
     for _ in range(max_steps):
-        action = policy.act(observation, rng)
-        probability = tell(observation, action) if tell else math.nan
+        while True:
+            try:
+                chosen, log_prob = act(observation, rng)
+                action = _as_index(chosen) if discrete and type(chosen) is not int else chosen
+                if allowed is None or action in allowed:
+                    break
+                error: Exception | str = f"acted outside the action space: {chosen!r}"
+            except Exception as caught:
+                if replace is None:
+                    raise
+                error = caught
+            assert replace is not None
+            act = replace(error)
         following, reward, terminated, truncated, _ = env.step(action)
-        following, reward = _own(following), float(reward)
-        require(math.isfinite(reward), "a reward is finite", "mend the environment", reward=reward)
-        if see:
-            see(Transition(observation, action, reward, following, terminated, truncated, probability))
+        following, action, reward = _own(following), _own(action), float(reward)
+        if not math.isfinite(reward):
+            require(False, "a reward is finite", "fix the environment", reward=reward)
+        if see is not None:
+            see(Transition(observation, action, reward, following, terminated, truncated, log_prob))
         observations.append(following)
         actions.append(action)
         rewards.append(reward)
-        probabilities.append(probability)
+        log_probs.append(log_prob)
         observation = following
         if terminated or truncated:
-            seen, done, received, told = map(np.array, (observations, actions, rewards, probabilities))
-            return Trajectory(seen, done, received, bool(terminated), bool(truncated), told)
+            columns = tuple(map(np.array, (observations, actions, rewards, log_probs)))
+            for column in columns:
+                column.flags.writeable = False
+            return Trajectory(*columns[:3], bool(terminated), bool(truncated), columns[3])
     remedy = "raise max_steps, or wrap the environment in gymnasium.wrappers.TimeLimit"
-    raise NotEpisodicError(f"an episode must end within max_steps={max_steps} steps, but went on: {remedy}")
+    raise NotEpisodicError(f"an episode must end within max_steps={max_steps} steps, but did not: {remedy}")
 
 
-def _own(observation: Any) -> Any:
-    """A copy of an array: an environment may write its next observation into the same one."""
-    return observation.copy() if isinstance(observation, np.ndarray) else observation
+def _own(value: Any) -> Any:
+    """A read-only copy of an array: an environment or a policy may write its next one into the same memory."""
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    return value
+
+
+def _as_index(action: Any) -> int | None:
+    """The action as a plain integer; None if it is not an integer."""
+    try:
+        return operator.index(action)
+    except TypeError:
+        return None

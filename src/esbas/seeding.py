@@ -29,9 +29,12 @@ def integer(seed: int, *name: str | int) -> int:
 
 
 def episode(seed: int, number: int) -> tuple[np.random.Generator, int]:
-    """What one episode of a run draws from: a generator for whoever acts, and a seed for `env.reset`."""
-    rng = generator(seed, "episode", number)
+    """The randomness of one episode of a run: a generator for the policy that acts, and a seed for `env.reset`."""
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_EPISODE, number))))
     return rng, int(rng.integers(2**31))
+
+
+_EPISODE = zlib.crc32(b"episode")
 
 
 def state_of(rng: np.random.Generator) -> dict[str, Any]:

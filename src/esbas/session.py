@@ -1,8 +1,8 @@
-"""A run with a budget, which can be saved, resumed and changed between any two episodes."""
+"""Runs: create one, change it between two episodes, save it, resume it."""
 
-import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from typing import Any
 
 from esbas import archive, limits, seeding
@@ -10,69 +10,62 @@ from esbas.errors import EsbasError, SaveFileError, require
 from esbas.faults import Roster
 from esbas.learner import Learner, Portfolio
 from esbas.objective import Objective, as_objective
-from esbas.runner import EpisodeRecord, Loop
+from esbas.runner import Budget, Loop
 from esbas.selectors import Selector
-from esbas.trajectory import Trajectory, TrajectorySet
+from esbas.trajectory import Trajectory
+
+_SAVED = "selector", "roster", "data"
 
 
-class Run(Iterator[EpisodeRecord]):
-    """A run in progress: iterate over it for its records; between any two of them look at it, save it, stop. Made by `run`."""
+class Run(Loop):
+    """A run in progress. Iterate over it for its records; between two episodes it can be inspected, changed and saved.
 
-    def __init__(self, loop: Loop, *, episodes: int | None, steps: int | None) -> None:
-        for name, budget in (("episodes", episodes), ("steps", steps)):
-            require(budget is None or budget >= 0, f"{name} >= 0, or None for no limit", **{name: budget})
-        self.loop, self.episodes, self.steps = loop, episodes, steps
-        self._records = loop.episodes()
+    Created by `run` and `resume`.
 
-    def __next__(self) -> EpisodeRecord:
-        """Play an episode, unless the budget is used up."""
-        if self.done:
-            raise StopIteration
-        try:
-            return next(self._records)
-        except BaseException:  # a generator that raised is finished; the run is not
-            self._records = self.loop.episodes()
-            raise
+    Attributes:
+        env: the environment.
+        selector: chooses the learner of each episode.
+        objective: the value of an episode.
+        budget: how long the run may be.
+        data: all trajectories so far, if they are kept.
+        number: episodes so far.
+        steps: environment steps so far.
+    """
 
     @property
-    def done(self) -> bool:
-        """Whether the budget of episodes or of steps is used up."""
-        return self.loop.number >= _limit(self.episodes) or self.loop.steps >= _limit(self.steps)
-
-    @property
-    def number(self) -> int:
-        """How many episodes were played."""
-        return self.loop.number
-
-    @property
-    def data(self) -> TrajectorySet:
-        """All trajectories so far."""
-        return self.loop.data
-
-    @property
-    def selector(self) -> Selector:
-        """Who chooses."""
-        return self.loop.selector
+    def learners(self) -> tuple[Learner, ...]:
+        return tuple(member.learner for member in self.roster.members.values())
 
     def add(self, learner: Learner) -> None:
-        """Add a learner while running; it learns from all data when the next epoch starts, or from now on."""
-        Portfolio([learner]).check_spaces(self.loop.env)
-        self.loop.selector.add_arm(learner.name, stationary=learner.stationary)
-        self.loop.roster.add(learner)
+        """Add a learner during the run. It learns from all data when the next epoch starts; online, from now on."""
+        Portfolio([learner]).check_spaces(self.env)
+        self.selector.add_arm(learner.name, stationary=learner.stationary)
+        self.roster.add(learner)
 
     def remove(self, name: str) -> None:
-        """Remove a learner while running."""
-        self.loop.selector.remove_arm(name)
-        self.loop.roster.remove(name)
+        """Remove a learner during the run."""
+        self.selector.remove_arm(name)
+        self.roster.remove(name)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file, atomically: the selector, the learners, the data, the budget. See `resume`."""
-        loop = self.loop
-        settings = {"seed": loop.seed, "max_steps": loop.max_steps, "keep_data": loop.keep_data, "objective": loop.objective.name}
-        budget = {"episodes": self.episodes, "steps": self.steps}
-        progress = {"number": loop.number, "steps": loop.steps, "learn_due": loop.learn_due, "budget": budget}
-        selector, learners, data = loop.selector.state_dict(), loop.roster.state_dict(), loop.data.state_dict()
-        archive.write(path, "run", settings | progress | {"selector": selector, "learners": learners, "data": data})
+        """Write the selector, the learners, the data and the budget to one file, atomically. See `esbas.resume`."""
+        settings = {"seed": self.seed, "max_steps": self.max_steps, "keep_data": self.keep_data, "objective": self.objective.name}
+        progress = {"number": self.number, "steps": self.steps, "budget": asdict(self.budget)}
+        parts = {name: getattr(self, name).state_dict() for name in _SAVED}
+        archive.write(path, "run", settings | progress | parts)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `save` wrote."""
+        for name in _SAVED:
+            getattr(self, name).load_state_dict(state[name])
+        self.number, self.steps = state["number"], state["steps"]
+        self.roster.number = self.number + 1
+        self.roster.begin_episode()
+
+    def close(self) -> None:
+        """Close the environment and the learners that have a `close` method (such as `Isolated`, which has a process)."""
+        for part in (*self.learners, self.env):
+            getattr(part, "close", lambda: None)()
 
 
 def run(
@@ -93,15 +86,16 @@ def run(
     Args:
         env: any Gymnasium-style environment.
         portfolio: the learners.
-        selector: who chooses among them; its arms are their names.
-        episodes: the budget; None: no limit.
-        steps: the budget in environment steps; the run ends with the episode that uses it up.
-        objective: what an episode is worth, by default its discounted return; any function of a trajectory will do.
+        selector: chooses among them; its arms are their names.
+        episodes: the budget in episodes; None: no limit.
+        steps: the budget in environment steps; the episode that reaches it is completed.
+        objective: the value of an episode, by default its discounted return; any function of a trajectory.
         seed: same seed, same run.
-        max_steps: an episode that goes on for longer is an error.
+        max_steps: an episode that takes longer is an error.
         keep_data: whether to keep all trajectories; learners that `learn` from whole trajectories need them.
-        time_limit: seconds that a learner may take to learn or to tell its policy, each time; longer is a fault. A learner's own
-            attribute `time_limit` goes before. By the clock on the wall: a run in which one is too slow is not reproducible.
+        time_limit: seconds that a learner may take to learn or to return its policy, each time; a longer call is a fault. A
+            learner's own attribute `time_limit` takes precedence. This is wall-clock time: a run in which a call is too slow is
+            not reproducible.
 
     Returns:
         An iterator over `EpisodeRecord`s.
@@ -109,24 +103,17 @@ def run(
     members = portfolio if isinstance(portfolio, Portfolio) else Portfolio(portfolio)
     names = {"arms": selector.arms, "learners": members.names}
     require(selector.arms == members.names, "a selector's arms are the names of the learners, in order", **names)
-    restless = [learner.name for learner in members if learner.name in selector.stationary and not learner.stationary]
-    require(not restless, "arms told to be stationary have learners that never learn", stationary=restless)
+    learning = [learner.name for learner in members if learner.name in selector.stationary and not learner.stationary]
+    require(not learning, "the learners of stationary arms are stationary", stationary=learning)
     require(max_steps >= 1, "max_steps >= 1", max_steps=max_steps)
     enough = keep_data or not needs_data(members, selector)
     require(enough, "keep_data is on where learners learn from whole trajectories", keep_data=keep_data)
-    seeding.sequence(seed)  # refuses a bad one now and not within the first episode
+    seeding.sequence(seed)  # raises an error for a bad seed
     members.check_spaces(env)
     roster = Roster(members, action_space=env.action_space, online=selector.online, time_limit=limits.checked(time_limit))
-    loop = Loop(
-        env=env,
-        roster=roster,
-        selector=selector,
-        objective=as_objective(objective),
-        seed=seed,
-        max_steps=max_steps,
-        keep_data=keep_data,
-    )
-    return Run(loop, episodes=episodes, steps=steps)
+    budget = Budget(episodes=episodes, steps=steps)
+    settings = {"seed": seed, "max_steps": max_steps, "keep_data": keep_data}
+    return Run(env, roster, selector, objective=as_objective(objective), budget=budget, **settings)
 
 
 def resume(
@@ -138,38 +125,32 @@ def resume(
     objective: Objective | Callable[[Trajectory], float] | None = None,
     time_limit: float | None = None,
 ) -> Run:
-    """Continue a saved run exactly where it was, with parts built as they were built for `run`.
+    """Continue a saved run, with parts built in the same way as for `run`.
 
-    A save file holds data and no code, so environment, learners, selector, objective and time limit are given again; whatever
-    they had learnt comes from the file. The rest of the run is identical to that of a run that was never interrupted. (One thing
-    is not in the file: the older policy of a learner whose last learning failed; it goes on with the policy of its saved state.)
+    A save file contains data and no code, so environment, learners, selector, objective and time limit are passed again; their
+    states come from the file. The rest of the run gives the same results as an uninterrupted run. One thing is not in the file:
+    the older policy of a learner whose last learning call failed; it continues with the policy of its saved state.
     """
     state = archive.read(path, "run")
     try:
         settings = {name: state[name] for name in ("seed", "max_steps", "keep_data")} | state["budget"]
-        saved = tuple(state["learners"]), state["objective"]
+        saved = tuple(state["roster"]), state["objective"]
         new = run(env, portfolio, selector, objective=objective, time_limit=time_limit, **settings)
-        given = new.loop.roster.names, new.loop.objective.name
+        given = tuple(new.roster.members), new.objective.name
         if given != saved:
             before, now = (f"learners {names} and objective {name!r}" for names, name in (saved, given))
-            raise SaveFileError(f"{str(path)!r} was saved with {before}, but got {now}: give the same")
-        for part, name in ((new.loop.selector, "selector"), (new.loop.roster, "learners"), (new.loop.data, "data")):
-            part.load_state_dict(state[name])
-        new.loop.number, new.loop.steps, new.loop.learn_due = state["number"], state["steps"], state["learn_due"]
+            raise SaveFileError(f"{str(path)!r} was saved with {before}, but got {now}: pass the same")
+        new.load_state_dict(state)
     except EsbasError:
         raise
     except Exception as error:  # a learner's own load_state_dict may raise anything
-        told = f"{type(error).__name__}: {error}"
+        reason = f"{type(error).__name__}: {error}"
         raise SaveFileError(
-            f"the parts given must fit those saved in {str(path)!r}, but {told}: build them as they were"
+            f"the parts passed must fit those saved in {str(path)!r}, but {reason}: build them in the same way"
         ) from error
     return new
 
 
 def needs_data(learners: Iterable[Learner], selector: Selector) -> bool:
-    """Whether somebody learns from whole trajectories, so that a run must keep them."""
+    """Whether a run must keep its trajectories, because a learner learns from whole trajectories."""
     return not selector.online or not all(hasattr(learner, "step") or learner.stationary for learner in learners)
-
-
-def _limit(budget: int | None) -> float:
-    return math.inf if budget is None else budget

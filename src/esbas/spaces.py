@@ -1,5 +1,6 @@
 """What the core needs of Gymnasium's spaces, without importing Gymnasium."""
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,21 @@ def membership(space: Any) -> Callable[[Any], bool]:
             return False
 
     return contains
+
+
+def allowed_actions(space: Any) -> Any:
+    """What an action must be `in`: a range of integers, or the space itself, or, without a space, None."""
+    return range(int(space.start), int(space.start) + int(space.n)) if is_discrete(space) else space
+
+
+def uniform_log_prob(space: Any) -> float:
+    """The log-probability (log-density) of any action under the uniform distribution; NaN where there is none."""
+    if is_discrete(space):
+        return -math.log(int(space.n))
+    low, high = getattr(space, "low", None), getattr(space, "high", None)
+    if low is None or high is None or not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return math.nan
+    return -float(np.log(np.asarray(high, float) - np.asarray(low, float)).sum())
 
 
 def random_action(space: Any, rng: np.random.Generator) -> Any:

@@ -1,17 +1,18 @@
 """Trajectories (the paper's ε) and the growing set of them that all learners share (the paper's D)."""
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from esbas.columns import Array, Columns, frozen
-from esbas.errors import require
+from esbas.columns import Array, frozen
+from esbas.errors import InvalidValueError, require
 
 
 class Transition(NamedTuple):
-    """One step: what was seen, done and received, and how likely the acting policy was to do it (NaN if it cannot tell)."""
+    """One step of an episode."""
 
     observation: Any
     action: Any
@@ -19,7 +20,8 @@ class Transition(NamedTuple):
     next_observation: Any
     terminated: bool
     truncated: bool
-    probability: float = float("nan")
+    log_prob: float = math.nan  # log-probability (or log-density) of the action under the acting policy; NaN if unknown
+    stream: int = 0  # the environment that the step comes from, where several run at a time
 
 
 class Transitions(NamedTuple):
@@ -29,9 +31,9 @@ class Transitions(NamedTuple):
     actions: Array  # (N, ...)
     rewards: Array  # (N,)
     next_observations: Array  # (N, ...)
-    terminated: Array  # (N,) bool: nothing follows, do not bootstrap
-    probabilities: Array  # (N,)
-    trajectory: Array  # (N,) int: which trajectory the step belongs to
+    terminated: Array  # (N,) bool: the episode ends here, do not bootstrap
+    log_probs: Array  # (N,)
+    trajectory: Array  # (N,) int: the number of the trajectory that the step belongs to
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,81 +45,123 @@ class Trajectory:
     rewards: Array  # (T,)
     terminated: bool
     truncated: bool
-    probabilities: Array = field(default_factory=lambda: np.empty(0))  # (T,): of each action as the policy told it, or NaN
+    log_probs: Array = field(default_factory=lambda: np.empty(0))  # (T,): of each action under the acting policy, NaN if unknown
 
     def __post_init__(self) -> None:
-        told = self.probabilities if len(self.probabilities) else np.full(len(self.rewards), np.nan)
-        floats = {"rewards": np.asarray(self.rewards, float), "probabilities": np.asarray(told, float)}
-        for name in _STEPWISE:
-            object.__setattr__(self, name, frozen(floats.get(name, getattr(self, name))))
-        lengths = len(self.observations) - 1, len(self.actions), len(self.rewards), len(self.probabilities)
-        require(len(set(lengths)) == 1 and lengths[0] > 0, "T >= 1 steps, T + 1 observations", T=lengths)
-        require(bool(np.isfinite(self.rewards).all()), "rewards are finite", "mend the environment", rewards=self.rewards)
+        rewards = np.asarray(self.rewards, float)
+        log_probs = np.asarray(self.log_probs, float) if len(self.log_probs) else np.full(len(rewards), math.nan)
+        columns = {"observations": self.observations, "actions": self.actions, "rewards": rewards, "log_probs": log_probs}
+        for name, column in columns.items():
+            array = np.asarray(column)
+            if array.flags.writeable:  # the caller could still change it
+                array = array.copy()
+                array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        steps = len(rewards)
+        if not (steps and len(self.observations) == steps + 1 and len(self.actions) == steps == len(log_probs)):
+            lengths = {name: len(column) for name, column in columns.items()}
+            require(False, "T >= 1 steps and T + 1 observations", **lengths)
+        if not np.isfinite(rewards).all():
+            require(False, "rewards are finite", "fix the environment", rewards=rewards)
 
     def __len__(self) -> int:
         return len(self.rewards)
 
     def transitions(self) -> Iterator[Transition]:
-        """The steps in order; the last one carries `terminated` and `truncated`."""
-        for t, (action, reward, likely) in enumerate(zip(self.actions, self.rewards, self.probabilities, strict=True)):
-            ends = t == len(self) - 1
-            seen, following = self.observations[t], self.observations[t + 1]
-            yield Transition(seen, action, reward, following, ends and self.terminated, ends and self.truncated, likely)
-
-
-_STEPWISE = "observations", "actions", "rewards", "probabilities"
+        """The steps in order; `terminated` and `truncated` are set on the last one."""
+        last = len(self.rewards) - 1
+        columns = zip(self.observations, self.actions, self.rewards, self.observations[1:], self.log_probs, strict=False)
+        for t, (observation, action, reward, following, log_prob) in enumerate(columns):
+            ends = t == last
+            yield Transition(observation, action, reward, following, ends and self.terminated, ends and self.truncated, log_prob)
 
 
 class TrajectorySet:
-    """All trajectories so far, in order: append-only, in growing columns, handed out as read-only views."""
+    """All trajectories so far, in order. Append-only; what it hands out is read-only."""
 
     def __init__(self) -> None:
-        self._columns = Columns()
-        self.arms: list[str] = []  # who controlled each; to be looked at
-        self._starts = [0]  # trajectory i has the transitions starts[i] .. starts[i + 1] - 1
+        self._trajectories: list[Trajectory] = []
+        self._arms: list[str] = []
+        self._kinds: tuple[Any, ...] = ()  # types and shapes of observations and actions
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The arm that controlled each trajectory."""
+        return tuple(self._arms)
 
     def append(self, trajectory: Trajectory, *, arm: str = "") -> None:
-        """Add a trajectory that `arm` controlled."""
-        ended = np.array([[trajectory.terminated, trajectory.truncated]])
-        self._columns.extend({name: getattr(trajectory, name) for name in _STEPWISE} | {"ended": ended})
-        self._starts.append(self._starts[-1] + len(trajectory))
-        self.arms.append(arm)
+        """Add a trajectory that `arm` controlled. Its observations and actions must have the shape and type of the others."""
+        columns = trajectory.observations, trajectory.actions
+        kinds = columns[0].dtype, columns[0].shape[1:], columns[1].dtype, columns[1].shape[1:]
+        if kinds != self._kinds:
+            trajectory = _alike(trajectory, self._trajectories[0]) if self._trajectories else trajectory
+            self._kinds = self._kinds or kinds
+        self._trajectories.append(trajectory)
+        self._arms.append(arm)
 
     def __len__(self) -> int:
-        return len(self.arms)
+        return len(self._trajectories)
 
     def __getitem__(self, i: int) -> Trajectory:
-        i = range(len(self))[i]
-        start, end, column = self._starts[i], self._starts[i + 1], self._columns
-        seen = column["observations"][start + i : end + i + 1]  # each trajectory has one observation more than steps
-        actions, rewards, likely = (column[name][start:end] for name in _STEPWISE[1:])
-        terminated, truncated = column["ended"][i].tolist()
-        return Trajectory(seen, actions, rewards, terminated, truncated, likely)
+        return self._trajectories[i]
 
     def since(self, i: int) -> list[Trajectory]:
-        """What is new since the set had i trajectories."""
-        return [self[k] for k in range(i, len(self))]
+        """The trajectories from number i on: what is new since the set had i of them."""
+        return self._trajectories[i:]
 
     def by(self, arm: str) -> list[Trajectory]:
         """The trajectories that `arm` controlled."""
-        return [self[k] for k, name in enumerate(self.arms) if name == arm]
+        return [each for each, name in zip(self._trajectories, self._arms, strict=True) if name == arm]
 
     def transitions(self, since: int = 0) -> Transitions:
         """All steps of the trajectories from number `since` on, as columns."""
         require(0 <= since < len(self), "0 <= since < number of trajectories", since=since, trajectories=len(self))
-        first, last, column = self._starts[since], self._starts[-1], self._columns
-        index = np.repeat(np.arange(since, len(self)), np.diff(self._starts[since:]))  # (N,)
-        seen, row = column["observations"], np.arange(first, last) + index
-        terminated = np.zeros(last - first, bool)
-        terminated[np.array(self._starts[since + 1 :]) - first - 1] = column["ended"][since:, 0]
-        actions, rewards, likely = (column[name][first:last] for name in _STEPWISE[1:])
-        return Transitions(seen[row], actions, rewards, seen[row + 1], terminated, likely, index)
+        new = self._trajectories[since:]
+        lengths = np.array([len(each) for each in new])
+        terminated = np.zeros(lengths.sum(), bool)
+        terminated[lengths.cumsum() - 1] = [each.terminated for each in new]
+        columns = [[each.observations[:-1] for each in new], [each.actions for each in new], [each.rewards for each in new]]
+        observations, actions, rewards = map(np.concatenate, columns)
+        following, log_probs = np.concatenate([t.observations[1:] for t in new]), np.concatenate([t.log_probs for t in new])
+        index = np.repeat(np.arange(since, len(self)), lengths)
+        columns = (frozen(c, copy=False) for c in (observations, actions, rewards, following, terminated, log_probs, index))
+        return Transitions(*columns)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything as arrays and plain data."""
-        return {"arms": list(self.arms), "starts": list(self._starts), "columns": self._columns.state_dict()}
+        all_of = {name: [getattr(each, name) for each in self._trajectories] for name in _COLUMNS}
+        ended = np.array([(each.terminated, each.truncated) for each in self._trajectories], bool).reshape(-1, 2)
+        lengths = np.array([len(each) for each in self._trajectories], np.int64)
+        columns = {name: np.concatenate(parts) for name, parts in all_of.items()} if self._trajectories else {}
+        return {"arms": list(self._arms), "lengths": lengths, "ended": ended, "columns": columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Become the set that `state_dict` told of."""
-        self.arms, self._starts = list(state["arms"]), list(state["starts"])
-        self._columns.load_state_dict(state["columns"])
+        """Restore what `state_dict` returned."""
+        lengths, columns, trajectories = np.asarray(state["lengths"]), state["columns"], []
+        ends, columns = lengths.cumsum(), {name: frozen(column) for name, column in columns.items()}
+        for i, (end, steps) in enumerate(zip(ends.tolist(), lengths.tolist(), strict=True)):
+            first = end - steps
+            rows = {name: columns[name][first:end] for name in _COLUMNS if name != "observations"}
+            observations = columns["observations"][first + i : end + i + 1]  # one more than steps per trajectory
+            terminated, truncated = state["ended"][i].tolist()
+            trajectories.append(Trajectory(observations, terminated=terminated, truncated=truncated, **rows))
+        require(len(state["arms"]) == len(trajectories), "there is one arm per trajectory", arms=len(state["arms"]))
+        self._trajectories, self._arms, self._kinds = [], [], ()
+        for trajectory, arm in zip(trajectories, state["arms"], strict=True):
+            self.append(trajectory, arm=arm)
+
+
+_COLUMNS = "observations", "actions", "rewards", "log_probs"
+
+
+def _alike(new: Trajectory, first: Trajectory) -> Trajectory:
+    """The new trajectory with the types of the first one; raises an error if its arrays have another shape or kind."""
+    for name in ("observations", "actions"):
+        got, kept = getattr(new, name), getattr(first, name)
+        if got.dtype == kept.dtype and got.shape[1:] == kept.shape[1:]:
+            continue
+        if got.shape[1:] != kept.shape[1:] or not np.can_cast(got.dtype, kept.dtype, "same_kind"):
+            words = [f"{column.dtype} of shape {column.shape[1:]}" for column in (got, kept)]
+            raise InvalidValueError(f"{name} must all be alike, but got {words[0]} after {words[1]}: flatten or pad them")
+        new = replace(new, **{name: got.astype(kept.dtype)})
+    return new

@@ -1,24 +1,27 @@
 """Selectors: which learner controls the next episode."""
 
-from esbas.selectors.bandit_selector import BanditSelector
-from esbas.selectors.epochs import Epochs
+from esbas.selectors.bandit_selector import BanditSelector, Scale, ScaleSpec
 from esbas.selectors.esbas import ESBAS
 from esbas.selectors.fixed import Fixed, Uniform
-from esbas.selectors.registry import make_selector
-from esbas.selectors.scale import Scale, ScaleSpec
-from esbas.selectors.selector import Choice, Selector
+from esbas.selectors.linear_thompson import LinearThompson
+from esbas.selectors.registry import make_selector, selector_names
+from esbas.selectors.selector import SELECTORS, Choice, Epochs, Pick, Selector
 from esbas.selectors.ssbas import SSBAS
 
 __all__ = [
     "ESBAS",
+    "SELECTORS",
     "SSBAS",
     "BanditSelector",
     "Choice",
     "Epochs",
     "Fixed",
+    "LinearThompson",
+    "Pick",
     "Scale",
     "ScaleSpec",
     "Selector",
     "Uniform",
     "make_selector",
+    "selector_names",
 ]

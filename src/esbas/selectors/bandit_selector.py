@@ -1,24 +1,74 @@
-"""A bandit as a selector: directly on learning arms, and the base of ESBAS and SSBAS."""
+"""A bandit as a selector: directly on learning arms, or restarted in each epoch. The base of ESBAS and SSBAS."""
 
+import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar, Literal
 
-from esbas.bandits import BanditFactory
-from esbas.selectors.epochs import Epochs
-from esbas.selectors.scale import Scale, ScaleSpec
-from esbas.selectors.selector import Selector
+from esbas.bandits.bandit import BanditFactory
+from esbas.errors import require
+from esbas.evidence import Evidence
+from esbas.selectors.selector import Choice, Epochs, Pick, Selector
+
+ScaleSpec = Literal["auto"] | tuple[float, float] | None
+
+
+class Scale:
+    """Makes values of any size and sign comparable, from what has been seen so far.
+
+    The range of the values is that seen so far ("auto"), given ((low, high)), or not used (None: bandits see raw values).
+    """
+
+    def __init__(self, spec: ScaleSpec) -> None:
+        self._auto, self._raw = spec == "auto", spec is None
+        self._low, self._high, self.spread = math.inf, -math.inf, 1.0
+        if not self._auto and spec is not None:
+            pair = isinstance(spec, tuple | list) and len(spec) == 2 and -math.inf < spec[0] < spec[1] < math.inf
+            require(pair, 'scale is "auto", None or (low, high) with low < high', scale=spec)
+            self._low, self._high = float(spec[0]), float(spec[1])
+            self.spread = self._high - self._low
+
+    def see(self, value: float) -> None:
+        """Take a value into account: `spread` is the width of the range, 1 while all values are equal."""
+        if self._auto:
+            self._low, self._high = min(self._low, value), max(self._high, value)
+            width = self._high - self._low
+            self.spread = width if 0 < width < math.inf else 1.0
+
+    def unit(self, value: float) -> float:
+        """The value mapped to [0, 1]; clipped to a given range; 1/2 while all values are equal."""
+        if self._raw:
+            return value
+        width = self._high - self._low
+        return min(max((value - self._low) / width, 0.0), 1.0) if 0 < width < math.inf else 0.5
+
+    def state_dict(self) -> dict[str, Any]:
+        """The range seen, None before the first value."""
+        seen = self._low <= self._high
+        return {"low": self._low if seen else None, "high": self._high if seen else None}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["low"] is None:
+            self._low, self._high, self.spread = math.inf, -math.inf, 1.0
+        else:
+            self._low, self._high = state["low"], state["high"]
+            width = self._high - self._low
+            self.spread = width if 0 < width < math.inf else 1.0
 
 
 class BanditSelector(Selector):
-    """Any bandit, never reset, on arms that learn.
+    """Any bandit, never reset, on arms that learn. Subclasses may reset it in each epoch.
 
     Args:
         arms: the names of the learners.
         bandit: called as `bandit(n_arms, rng=generator)`, such as `esbas.UCB1` or `functools.partial(esbas.UCB1, xi=2)`.
         scale: "auto" (from the values seen so far), (low, high), or None (the bandit sees raw values, as in the paper).
-        epochs, stationary: see Selector.
-        seed: of the selector's and its bandit's random stream.
+        epochs: see `Selector`.
+        stationary: see `Selector`.
+        seed: seed of the selector's and its bandit's random stream.
     """
+
+    resets: ClassVar[bool] = False
+    """Whether the bandit is reset when an epoch starts, except for stationary arms."""
 
     def __init__(
         self,
@@ -33,54 +83,67 @@ class BanditSelector(Selector):
         super().__init__(arms, epochs=epochs, stationary=stationary, seed=seed)
         self.bandit = bandit(len(self._arms), rng=self.rng)
         self._scale = Scale(scale)
-        self._tells_spread = self.bandit.any_scale and scale is not None
+        self._scaled = scale is not None
+        self._set_spread()
 
-    def _pick(self, among: list[int] | None) -> int:
-        self._tell_spread()
-        return self.bandit.choose(among)
-
-    def _tell_spread(self) -> None:
-        if self._tells_spread:  # where values are raw, a bandit's own spread counts
+    def _set_spread(self) -> None:
+        if self._scaled and self.bandit.any_scale:  # where values are raw, the bandit's own spread is used
             self.bandit.spread = self._scale.spread
 
-    def _begin(self, index: int) -> int:
-        return self.bandit.pull(index)
+    def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
+        del context
+        arms, bandit = self._arms, self.bandit
+        allowed = None if among is arms else [arms.index(name) for name in among]
+        index = bandit.choose(allowed)
+        propensity = bandit.propensity(index, allowed)
+        return Pick(arms[index], propensity, bandit.pull(index, probability=propensity))
 
-    def _take(self, index: int, value: float, ticket: int) -> None:
-        self._scale.see(value)
-        self._tell_spread()
-        reward = value if self.bandit.any_scale else self._scale.unit(value)
-        self.bandit.update(index, reward, pull=ticket)
+    def observe(self, choice: Choice, value: float, *, note: Any, evidence: Evidence | None) -> None:
+        del evidence
+        bandit = self.bandit
+        if self._scaled:
+            self._scale.see(value)
+            if bandit.any_scale:
+                bandit.spread = self._scale.spread
+            else:
+                value = self._scale.unit(value)
+        bandit.update(self._arms.index(choice.arm), value, pull=note)
 
-    def _drop(self, ticket: int) -> None:
-        self.bandit.withdraw(ticket)
+    def forget(self, choice: Choice, *, note: Any) -> None:
+        del choice
+        self.bandit.withdraw(note)
+
+    def start_epoch(self) -> None:
+        if self.resets:  # voids the rounds in flight: their values are counted as late and never reach the new epoch's bandit
+            self.bandit.reset(keep=[self._arms.index(name) for name in self._stationary] if self._stationary else ())
 
     def add_arm(self, name: str, *, stationary: bool = False) -> None:
-        """Add an arm; it is unplayed."""
-        super().add_arm(name, stationary=stationary)
-        self.bandit.add_arm()
+        with self._lock:
+            super().add_arm(name, stationary=stationary)
+            self.bandit.add_arm()
 
     def remove_arm(self, name: str) -> None:
-        """Remove an arm."""
-        index = self._index(name)
-        super().remove_arm(name)
-        self.bandit.remove_arm(index)
+        with self._lock:
+            index = self._index(name)
+            super().remove_arm(name)
+            self.bandit.remove_arm(index)
 
     def explain(self) -> dict[str, dict[str, float]]:
-        """Per arm what the bandit knows (pulls, mean, bonus, index), and selections so far, open choices, late values."""
-        self._tell_spread()
-        columns = self.bandit.counts, self.bandit.means, self.bandit.indices()
-        report = super().explain()
-        for row, pulls, mean, index in zip(report.values(), *columns, strict=True):
-            row |= {"pulls": pulls.item(), "mean": float(mean), "bonus": float(index - mean), "index": float(index)}
-        return report
+        """Adds what the bandit knows about each arm: pulls, mean, bonus, index."""
+        with self._lock:
+            columns = self.bandit.counts, self.bandit.means, self.bandit.indices()
+            report = super().explain()
+            for row, pulls, mean, index in zip(report.values(), *columns, strict=True):
+                row |= {"pulls": pulls.item(), "mean": float(mean), "bonus": float(index - mean), "index": float(index)}
+            return report
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
-        return super().state_dict() | {"bandit": self.bandit.state_dict(), "scale": self._scale.state_dict()}
+        with self._lock:
+            return super().state_dict() | {"bandit": self.bandit.state_dict(), "scale": self._scale.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Become the selector that `state_dict` told of."""
-        super().load_state_dict(state)
-        self.bandit.load_state_dict(state["bandit"])
-        self._scale.load_state_dict(state["scale"])
+        with self._lock:
+            super().load_state_dict(state)
+            self.bandit.load_state_dict(state["bandit"])
+            self._scale.load_state_dict(state["scale"])
+            self._set_spread()

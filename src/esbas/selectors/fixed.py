@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from esbas.selectors.epochs import Epochs
-from esbas.selectors.selector import Selector
+from esbas.selectors.selector import SELECTORS, Epochs, Pick, Selector
 
 
 class Fixed(Selector):
-    """The canonical meta-algorithm σ^α: one arm, always (or, while that one is not to be had, the first other)."""
+    """The canonical meta-algorithm σ^α: always the same arm (or, while that one is not available, the first other one)."""
 
     def __init__(
         self, arms: Iterable[str], *, arm: str | None = None, epochs: Sequence[int] | Epochs | None = None, seed: int = 0
@@ -15,14 +14,17 @@ class Fixed(Selector):
         super().__init__(arms, epochs=epochs, seed=seed)
         self.arm = self._arms[0 if arm is None else self._index(arm)]
 
-    def _pick(self, among: list[int] | None) -> int:
-        index = self._arms.index(self.arm) if self.arm in self._arms else 0
-        return index if among is None or index in among else min(among)
+    def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
+        del context
+        preferred = self.arm if self.arm in self._arms else self._arms[0]
+        return Pick(preferred if preferred in among else min(among, key=self._arms.index))
 
 
+@SELECTORS.register("uniform")
 class Uniform(Selector):
     """Every arm with the same probability."""
 
-    def _pick(self, among: list[int] | None) -> int:
-        arms = range(len(self._arms)) if among is None else sorted(among)
-        return arms[int(self.rng.integers(len(arms)))]
+    def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
+        del context
+        arms = among if among is self._arms else sorted(among, key=self._arms.index)
+        return Pick(arms[int(self.rng.integers(len(arms)))], 1 / len(arms))

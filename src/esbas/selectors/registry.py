@@ -1,15 +1,15 @@
 """Selectors by name."""
 
+import inspect
 from collections.abc import Collection, Iterable
+from typing import Any
 
-from esbas.bandits import BANDITS, make_bandit
-from esbas.errors import UnknownNameError, require, unknown
-from esbas.selectors.bandit_selector import BanditSelector
-from esbas.selectors.esbas import ESBAS
-from esbas.selectors.fixed import Fixed, Uniform
-from esbas.selectors.scale import ScaleSpec
-from esbas.selectors.selector import Selector
-from esbas.selectors.ssbas import SSBAS
+from esbas.bandits.bandit import BANDITS, Bandit
+from esbas.errors import InvalidValueError, require, unknown
+from esbas.registry import import_object
+from esbas.selectors.bandit_selector import BanditSelector, ScaleSpec
+from esbas.selectors.fixed import Fixed
+from esbas.selectors.selector import SELECTORS, Selector
 
 
 def make_selector(
@@ -18,31 +18,39 @@ def make_selector(
     """The selector with this name.
 
     Args:
-        name: "ssbas", "esbas", "uniform", "fixed:NAME" for always the arm NAME, or any bandit of the library, which then plays
-            directly on learning arms; case and dashes do not matter, see `esbas.bandits.make_bandit`.
+        name: "ssbas", "esbas", "uniform" or another registered name; "fixed:NAME" for always the arm NAME; a bandit's name, for a
+            bandit that plays directly on learning arms; or "module:Class" for a selector or a bandit of your own. Case, dashes
+            and underscores in registered names are ignored.
         arms: the names of the learners.
         stationary: the arms whose learners never learn.
-        scale: see `BanditSelector`; for selectors that learn from values.
-        seed: of the selector's random stream.
+        scale: see `BanditSelector`; for selectors that have this parameter.
+        seed: seed of the selector's random stream.
     """
-    kind, colon, arm = name.partition(":")
-    if colon:
-        if kind.lower() != "fixed":
-            raise unknown("selector", name, SELECTORS)
+    settings = {"stationary": stationary, "scale": scale, "seed": seed}
+    kind, _, arm = name.partition(":")
+    if kind.lower() == "fixed":
+        require(arm != "", 'a fixed selector needs its arm, as in "fixed:NAME"', selector=name)
         return Fixed(arms, arm=arm, seed=seed)
-    require(kind.lower() != "fixed", 'a fixed selector is told its arm, as in "fixed:NAME"', selector=name)
-    if kind.lower() == "ssbas":
-        return SSBAS(arms, scale=scale, seed=seed)
-    if kind.lower() == "esbas":
-        return ESBAS(arms, scale=scale, stationary=stationary, seed=seed)
-    if kind.lower() == "uniform":
-        return Uniform(arms, stationary=stationary, seed=seed)
-    try:
-        bandit = make_bandit(name)
-    except UnknownNameError:
-        raise unknown("selector", name, SELECTORS) from None
-    return BanditSelector(arms, bandit=bandit, scale=scale, stationary=stationary, seed=seed)
+    factory = _find(name)
+    if isinstance(factory, type) and issubclass(factory, Bandit):
+        return BanditSelector(arms, bandit=factory, **settings)
+    takes = inspect.signature(factory).parameters
+    selector = factory(arms, **{key: value for key, value in settings.items() if key in takes})
+    if not isinstance(selector, Selector):
+        raise InvalidValueError(f"{name!r} must name a selector or a bandit, but made {selector!r}: see esbas.Selector")
+    return selector
 
 
-SELECTORS = "ssbas", "esbas", "uniform", "fixed:NAME", *(name for name in BANDITS if name != "uniform")
-"""The names that `make_selector` knows."""
+def selector_names() -> list[str]:
+    """The names that `make_selector` knows."""
+    return [*SELECTORS, "fixed:NAME", *(name for name in BANDITS if name not in SELECTORS)]
+
+
+def _find(name: str) -> Any:
+    if ":" in name:
+        return import_object(name)
+    if name in SELECTORS:
+        return SELECTORS.find(name)
+    if name in BANDITS:
+        return BANDITS.find(name)
+    raise unknown("selector", name, selector_names())

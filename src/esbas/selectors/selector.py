@@ -1,36 +1,68 @@
-"""What every selector offers (the paper's meta-algorithm σ): ask which arm goes next, tell what came of it."""
+"""The base of all selectors (the paper's meta-algorithm σ): ask which arm goes next, tell what its episode was worth."""
 
 import math
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from esbas import seeding
-from esbas.errors import ChoiceError, InvalidValueError, require, unknown
-from esbas.selectors.epochs import Epochs
+from esbas.errors import ChoiceError, require, unknown
+from esbas.evidence import Evidence
+from esbas.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A token: which arm controls the next episode. Hand it back to `tell` with the episode's value, or to `withdraw`."""
+    """A token: the arm that controls the next episode. Pass it to `tell` with the episode's value, or to `withdraw`."""
 
     number: int  # meta-time τ, from 1
     arm: str
-    index: int  # the arm's position among the selector's arms
-    epoch: int  # β, from 0; 0 throughout where there are no epochs
-    learn: bool  # whether learners learn before the episode
+    epoch: int  # β, from 0; always 0 without epochs
+    context: tuple[float, ...] | None = None  # what the arm was chosen for; only kept by selectors that use it
+    propensity: float | None = None  # the probability with which the arm was chosen; None if the selector cannot compute it
+
+
+class Pick(NamedTuple):
+    """What `Selector.pick` returns."""
+
+    arm: str
+    propensity: float | None = 1.0
+    note: Any = None  # plain data that comes back with the value of the episode
+
+
+class Epochs:
+    """Epoch lengths: 1, 2, 4, ... (the paper's 2^β), or the given ones; after the last given one, lengths double."""
+
+    def __init__(self, lengths: Sequence[int] | None = None) -> None:
+        self._lengths = [1] if lengths is None else list(lengths)
+        whole = all(isinstance(length, int) and length > 0 for length in self._lengths)
+        require(whole and len(self._lengths) > 0, "epochs are positive integers", epochs=lengths)
+
+    def length(self, epoch: int) -> int:
+        """The number of choices in this epoch."""
+        beyond = epoch - len(self._lengths) + 1
+        return self._lengths[epoch] if beyond <= 0 else self._lengths[-1] << beyond
 
 
 class Selector(ABC):
-    """The book-keeping that all selectors share. A new one gives `_pick` and, if it learns from values, `_take`.
+    """Choices, epochs and arms, safe to share between threads. A new selector implements `pick` and usually `observe`.
+
+    Learners learn between the two calls of `claim_epoch` and `epoch_ready`. One caller gets the epoch that is due; choices of
+    other callers belong to the old epoch until the new one is ready.
 
     Args:
         arms: the names of the learners.
-        epochs: the lengths of the epochs at whose starts learners learn (growing batch); None: they learn all the time (online).
+        epochs: the lengths of the epochs; learners learn when an epoch starts. None: they learn all the time (online).
         stationary: the arms whose learners never learn.
-        seed: of the selector's own random stream.
+        seed: seed of the selector's random stream.
     """
+
+    wants: ClassVar[frozenset[str]] = frozenset()
+    """What the selector uses besides values: "context" in `pick`, "trajectory" and "log_probs" as `evidence` in `observe`."""
 
     def __init__(
         self,
@@ -40,21 +72,24 @@ class Selector(ABC):
         stationary: Collection[str] = (),
         seed: int = 0,
     ) -> None:
-        self._arms = list(arms)
-        require(len(self._arms) > 0, "there is an arm", arms=self._arms)
-        for name in self._arms:
+        self._lock = threading.RLock()
+        self._arms: list[str] = []
+        for name in arms:
             self._check_new(name)
+            self._arms.append(name)
+        require(len(self._arms) > 0, "there is at least one arm", arms=self._arms)
         self._stationary = {self._arms[self._index(name)] for name in stationary}
         self._epochs = epochs if isinstance(epochs, Epochs | None) else Epochs(epochs)
+        self.online = self._epochs is None  # whether learners learn all the time, or only when an epoch starts
+        self._claimed: int | None = None  # the epoch that somebody prepares
         self.rng = seeding.generator(seed, "selector")
         self._number, self._epoch, self._epoch_end = 0, -1 if self._epochs else 0, 0
-        self._open: dict[int, tuple[Choice, int]] = {}  # number -> choice, whatever `_begin` returned
-        self._selections = [0] * len(self._arms)
-        self._late = [0] * len(self._arms)  # values that came after their epoch had ended
+        self._open: dict[int, tuple[Choice, Any]] = {}  # number -> choice and its note
+        self._selections = dict.fromkeys(self._arms, 0)
+        self._late = dict.fromkeys(self._arms, 0)  # values that arrived after the end of their epoch
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """The names of the arms."""
         return tuple(self._arms)
 
     @property
@@ -64,132 +99,159 @@ class Selector(ABC):
 
     @property
     def number(self) -> int:
-        """How many choices were asked for so far."""
+        """The number of choices so far."""
         return self._number
 
     @property
-    def online(self) -> bool:
-        """Whether learners learn from each transition (true) or when an epoch starts (false)."""
-        return self._epochs is None
+    def epoch(self) -> int:
+        """The current epoch, from 0."""
+        return max(self._epoch, 0)
 
     @property
     def open_choices(self) -> tuple[Choice, ...]:
-        """The choices that were asked for and neither told nor withdrawn."""
-        return tuple(choice for choice, _ in self._open.values())
+        """The choices that were neither told nor withdrawn."""
+        with self._lock:
+            return tuple(choice for choice, _ in self._open.values())
 
-    def ask(self, among: Collection[str] | None = None) -> Choice:
-        """Choose the arm for the next episode, out of `among` (default: all)."""
-        allowed = None if among is None else [self._index(name) for name in among]
-        require(allowed is None or len(allowed) > 0, "there is an arm to choose among", among=among)
-        learn = self.online
-        if self._epochs and self._number == self._epoch_end:
-            self._epoch += 1
-            self._epoch_end += self._epochs.length(self._epoch)
-            learn = True
-            self._start_epoch()
-        index = self._pick(allowed)
-        self._number += 1
-        self._selections[index] += 1
-        choice = Choice(self._number, self._arms[index], index, self._epoch, learn)
-        self._open[choice.number] = choice, self._begin(index)
-        return choice
+    def claim_epoch(self) -> int | None:
+        """The epoch that is due, for one caller; None for everybody else and if no epoch is due.
 
-    def tell(self, choice: Choice, value: float) -> None:
-        """The value of the choice's episode; larger is better. Each choice is told once, in any order."""
-        require(math.isfinite(value), "a value is finite", "tell another or withdraw the choice", value=value)
-        ticket = self._close(choice)
-        if choice.arm in self._arms:
-            index = self._arms.index(choice.arm)
-            self._late[index] += choice.epoch != self._epoch
-            self._take(index, float(value), ticket)
+        The caller who gets an epoch retrains the learners and then calls `epoch_ready`, or, if retraining fails, `release_epoch`.
+        """
+        with self._lock:
+            if self._epochs is None or self._claimed is not None or self._number < self._epoch_end:
+                return None
+            self._claimed = self._epoch + 1
+            return self._claimed
+
+    def epoch_ready(self, epoch: int) -> None:
+        """The policies of a claimed epoch are in place: the epoch starts."""
+        with self._lock:
+            if self._epochs is None or epoch != self._claimed:
+                require(False, "an epoch is claimed first", "call claim_epoch", epoch=epoch)
+            assert self._epochs is not None
+            self._claimed, self._epoch = None, epoch
+            self._epoch_end = self._number + self._epochs.length(epoch)
+            self.start_epoch()
+
+    def release_epoch(self, epoch: int) -> None:
+        """Give a claimed epoch back: the old one goes on, and somebody else can claim it."""
+        with self._lock:
+            require(epoch is not None and epoch == self._claimed, "an epoch is claimed first", "call claim_epoch", epoch=epoch)
+            self._claimed = None
+
+    def ask(self, *, among: Collection[str] | None = None, context: Any = None) -> Choice:
+        """Choose the arm for the next episode.
+
+        Args:
+            among: the arms that are available (default: all).
+            context: what is known about the episode, such as its first observation: numbers of any shape.
+        """
+        with self._lock:
+            allowed = self._arms if among is None else self._allowed(among)
+            known = plain_context(context) if "context" in self.wants and context is not None else None
+            arm, propensity, note = self.pick(allowed, known)
+            self._number += 1
+            self._selections[arm] += 1
+            epoch = self._epoch if self._epoch > 0 else 0
+            choice = Choice(number=self._number, arm=arm, epoch=epoch, context=known, propensity=propensity)
+            self._open[self._number] = choice, note
+            return choice
+
+    def tell(self, choice: Choice, value: float, *, evidence: Evidence | None = None) -> None:
+        """Report the value of the choice's episode; larger is better. Each choice is told once, in any order."""
+        if not math.isfinite(value):
+            require(False, "a value is finite", "tell a finite one, or withdraw the choice", value=value)
+        with self._lock:
+            choice, note = self._close(choice)
+            if choice.arm in self._selections:
+                self._late[choice.arm] += self._epoch > choice.epoch
+                self.observe(choice, float(value), note=note, evidence=evidence)
 
     def withdraw(self, choice: Choice) -> None:
-        """Close a choice without a value: its episode says nothing of its arm (it crashed, the user left)."""
-        ticket = self._close(choice)
-        if choice.arm in self._arms:
-            self._drop(ticket)
+        """Close a choice without a value: its episode says nothing about its arm (it crashed, the user left)."""
+        with self._lock:
+            choice, note = self._close(choice)
+            if choice.arm in self._selections:
+                self.forget(choice, note=note)
 
     def add_arm(self, name: str, *, stationary: bool = False) -> None:
-        """Add an arm; it is unplayed."""
-        self._arms.append(name)
-        try:
+        """Add an unplayed arm."""
+        with self._lock:
             self._check_new(name)
-        except InvalidValueError:
-            self._arms.pop()
-            raise
-        self._stationary |= {name} if stationary else set()
-        self._selections.append(0)
-        self._late.append(0)
+            self._arms.append(name)
+            self._stationary |= {name} if stationary else set()
+            self._selections[name] = self._late[name] = 0
 
     def remove_arm(self, name: str) -> None:
-        """Remove an arm; values of its open choices are still taken, without effect."""
-        index = self._index(name)
-        require(len(self._arms) > 1, "one arm stays", arms=self._arms)
-        for column in (self._arms, self._selections, self._late):
-            del column[index]
-        self._stationary -= {name}
+        """Remove an arm; values of its open choices are accepted and have no effect."""
+        with self._lock:
+            index = self._index(name)
+            require(len(self._arms) > 1, "at least one arm remains", arms=self._arms)
+            del self._arms[index], self._selections[name], self._late[name]
+            self._stationary -= {name}
 
     def explain(self) -> dict[str, dict[str, float]]:
-        """Why the next choice is what it is, per arm: see the subclass; here selections so far, open choices, late values."""
-        opened = [choice.arm for choice in self.open_choices]
-        return {
-            arm: {"selections": self._selections[k], "open": opened.count(arm), "late": self._late[k]}
-            for k, arm in enumerate(self._arms)
-        }
+        """Per arm: selections so far, open choices, late values, and what the next choice depends on."""
+        with self._lock:
+            opened = [choice.arm for choice in self.open_choices]
+            counts = self._selections, {arm: opened.count(arm) for arm in self._arms}, self._late
+            return {arm: dict(zip(("selections", "open", "late"), (c[arm] for c in counts), strict=True)) for arm in self._arms}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
-        return {
-            "kind": type(self).__name__,
-            "arms": list(self._arms),
-            "stationary": sorted(self._stationary),
-            "number": self._number,
-            "epoch": self._epoch,
-            "epoch_end": self._epoch_end,
-            "open": [[asdict(choice), ticket] for choice, ticket in self._open.values()],
-            "selections": list(self._selections),
-            "late": list(self._late),
-            "rng": seeding.state_of(self.rng),
-        }
+        """Everything that changes, as plain data. A claim is not part of it: whoever loads the state can claim the epoch."""
+        with self._lock:
+            return {
+                "kind": type(self).__name__,
+                "arms": list(self._arms),
+                "stationary": sorted(self._stationary),
+                "number": self._number,
+                "epoch": self._epoch,
+                "epoch_end": self._epoch_end,
+                "open": [[asdict(choice), note] for choice, note in self._open.values()],
+                "selections": [self._selections[arm] for arm in self._arms],
+                "late": [self._late[arm] for arm in self._arms],
+                "rng": seeding.state_of(self.rng),
+            }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Become the selector that `state_dict` told of."""
+        """Restore what `state_dict` returned."""
         kind = type(self).__name__
-        require(state["kind"] == kind, f"the state is of a {kind}", "build the same selector", kind=state["kind"])
-        self._arms, self._stationary = list(state["arms"]), set(state["stationary"])
-        self._number, self._epoch, self._epoch_end = state["number"], state["epoch"], state["epoch_end"]
-        opened = [(Choice(**choice), ticket) for choice, ticket in state["open"]]
-        self._open = {choice.number: (choice, ticket) for choice, ticket in opened}
-        self._selections, self._late = list(state["selections"]), list(state["late"])
-        seeding.restore(self.rng, state["rng"])
+        require(state["kind"] == kind, f"the state is that of a {kind}", "build the same selector", kind=state["kind"])
+        with self._lock:
+            self._arms, self._stationary = list(state["arms"]), set(state["stationary"])
+            self._number, self._epoch, self._epoch_end = state["number"], state["epoch"], state["epoch_end"]
+            opened = [(_choice(saved), note) for saved, note in state["open"]]
+            self._open, self._claimed = {choice.number: (choice, note) for choice, note in opened}, None
+            self._selections = dict(zip(self._arms, state["selections"], strict=True))
+            self._late = dict(zip(self._arms, state["late"], strict=True))
+            seeding.restore(self.rng, state["rng"])
 
     @abstractmethod
-    def _pick(self, among: list[int] | None) -> int:
-        """The arm to play."""
+    def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
+        """Choose one of these arms, and say with which probability it was chosen."""
 
-    def _start_epoch(self) -> None:
-        """Called before the first choice of each epoch."""
+    def observe(self, choice: Choice, value: float, *, note: Any, evidence: Evidence | None) -> None:
+        """The value of an episode has arrived. `note` is what `pick` returned for it."""
 
-    def _begin(self, index: int) -> int:
-        """An episode of this arm starts; returns what `_take` and `_drop` need to know of it."""
-        del index
-        return 0
+    def forget(self, choice: Choice, *, note: Any) -> None:
+        """A choice was withdrawn."""
 
-    def _take(self, index: int, value: float, ticket: int) -> None:
-        """An episode's value has arrived."""
+    def start_epoch(self) -> None:
+        """Called when an epoch starts, before its first choice."""
 
-    def _drop(self, ticket: int) -> None:
-        """An episode has ended without a value."""
-
-    def _close(self, choice: Choice) -> int:
-        number = getattr(choice, "number", 0)  # somebody may tell an arm's name
+    def _close(self, choice: Choice) -> tuple[Choice, Any]:
+        number = getattr(choice, "number", 0)  # the caller may have passed something else, such as the arm's name
         found = self._open.get(number)
-        if found is None or found[0] != choice:
-            past = 1 <= number <= self._number and found is None
-            why = "was told or withdrawn before" if past else "was never asked for here"
-            raise ChoiceError(f"an open choice must be told, but {choice!r} {why}: ask for another")
-        del self._open[number]
-        return found[1]
+        if found is None or (found[0] != choice and found[0] != _choice(asdict(choice))):
+            past = found is None and isinstance(number, int) and 1 <= number <= self._number
+            why = "was told or withdrawn before" if past else "does not come from this selector"
+            raise ChoiceError(f"a choice must be open to be closed, but {choice!r} {why}: ask for a new one")
+        return self._open.pop(number)
+
+    def _allowed(self, among: Collection[str]) -> list[str]:
+        require(len(among) > 0, "there is an arm to choose from", among=among)
+        return [self._arms[self._index(name)] for name in among]
 
     def _index(self, name: str) -> int:
         if name not in self._arms:
@@ -198,4 +260,25 @@ class Selector(ABC):
 
     def _check_new(self, name: str) -> None:
         require(isinstance(name, str), "an arm's name is text", arm=name)
-        require(self._arms.count(name) == 1, "arms have different names", "rename one", arm=name)
+        require(name not in self._arms, "arms have different names", "rename one", arm=name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.RLock())
+
+
+SELECTORS: Registry[Callable[..., Selector]] = Registry("selector")
+"""Selectors by name. A new one registers itself: `@SELECTORS.register("mine")` above its class."""
+
+
+def plain_context(context: Any) -> tuple[float, ...]:
+    """A context of any shape as a tuple of numbers."""
+    return tuple(np.asarray(context, np.float64).ravel().tolist())
+
+
+def _choice(saved: dict[str, Any]) -> Choice:
+    """A choice from plain data; JSON turns the context into a list."""
+    context = saved["context"]
+    return Choice(**saved | {"context": None if context is None else tuple(context)})

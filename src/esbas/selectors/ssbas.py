@@ -4,12 +4,15 @@ import math
 from collections.abc import Iterable
 from functools import partial
 
-from esbas.bandits import BanditFactory, SlidingUCB, on_window
+from esbas.bandits.bandit import BanditFactory
+from esbas.bandits.on_window import on_window
+from esbas.bandits.ucb import SlidingUCB
 from esbas.errors import require
-from esbas.selectors.bandit_selector import BanditSelector
-from esbas.selectors.scale import ScaleSpec
+from esbas.selectors.bandit_selector import BanditSelector, ScaleSpec
+from esbas.selectors.selector import SELECTORS
 
 
+@SELECTORS.register("ssbas")
 class SSBAS(BanditSelector):
     """Learners learn all the time; UCB1 on the last floor(τ · fraction) selections follows them.
 
@@ -17,9 +20,9 @@ class SSBAS(BanditSelector):
         arms: the names of the learners.
         xi: the parameter of UCB1, the paper's 1/4 by default.
         fraction: the window's share of the selections so far, the paper's 1/2 by default.
-        bandit: another bandit than UCB1 (then without xi) on that window; see `esbas.bandits.on_window`.
+        bandit: a bandit other than UCB1 (then without xi) on that window; see `esbas.bandits.on_window`.
         scale: "auto" (from the values seen so far), (low, high), or None (the bandit sees raw values, as in the paper).
-        seed: of the selector's random stream.
+        seed: seed of the selector's random stream.
     """
 
     def __init__(

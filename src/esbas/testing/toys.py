@@ -36,7 +36,8 @@ class Corridor:
 
     def step(self, action: int) -> Step:
         """One step."""
-        _expect_action(self.action_space, action)
+        if action not in (0, 1):
+            require(False, "an action is 0 or 1", action=action)
         goes_right = bool(action) != (self._rng.random() < self.slip)
         self._place = min(max(self._place + (1 if goes_right else -1), 0), self.length - 1)
         self._steps += 1
@@ -68,9 +69,5 @@ class OneStep:
 
     def step(self, action: int) -> Step:
         """The action's reward, and the end."""
-        _expect_action(self.action_space, action)
+        require(self.action_space.contains(action), f"an action is one of 0, ..., {len(self.means) - 1}", action=action)
         return 0, self.means[action] + self.noise * float(self._rng.normal()), True, False, {}
-
-
-def _expect_action(space: Discrete, action: Any) -> None:
-    require(space.contains(action), f"an action is one of 0, ..., {space.n - 1}", action=action)

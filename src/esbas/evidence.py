@@ -1,0 +1,37 @@
+"""What an episode says about every arm, for selectors that want more than its value."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from esbas.columns import Array
+from esbas.trajectory import Trajectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """The trajectory of an episode, and how probable its actions are under the policies of all arms.
+
+    The loop creates it for selectors whose `wants` is not empty. In a loop of your own, pass it to `tell` by keyword:
+    `selector.tell(choice, value, evidence=Evidence(trajectory=trajectory, value=value, arm=choice.arm, log_probs={...}))`.
+    """
+
+    trajectory: Trajectory
+    value: float  # as the selector sees it: larger is better
+    arm: str  # who acted
+    log_probs_of: Mapping[str, Array] | Callable[[str], Array | None] | None = None
+    """Log-probabilities of the trajectory's actions by arm, (T,) each, or a function that computes them. None: unknown."""
+
+    @property
+    def behaviour_log_probs(self) -> Array:
+        """(T,): log-probabilities of the actions under the policy that took them, recorded at that time; NaN where unknown."""
+        return self.trajectory.log_probs
+
+    def log_probs(self, arm: str) -> Array | None:
+        """(T,): log-probabilities of the actions under the frozen policy of an arm.
+
+        None where policies are not frozen (online), or where the policy cannot compute them.
+        """
+        source = self.log_probs_of
+        if source is None:
+            return None
+        return source.get(arm) if isinstance(source, Mapping) else source(arm)
