@@ -1,38 +1,34 @@
-"""A check of the contract that every learner and its policies keep."""
+"""Checks the contract of a learner and its policies."""
 
-import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from esbas import archive, seeding, spaces
-from esbas.learner import Policy, Portfolio, RandomPolicy
+from esbas import archive, seeding
+from esbas.learner import LEARNER_METHODS, Policy, Portfolio, RandomPolicy
 from esbas.runner import play
 from esbas.testing.contract import check_rules, expect
+from esbas.testing.policy import POLICY_RULES, act_once, policy_case
 from esbas.trajectory import Trajectory, TrajectorySet
-
-DRAWS = 2000  # to compare how often an action is drawn with the probability that the policy tells
 
 
 def check_learner(factory: Callable[[], Any], env: Any, *, seed: int = 0, episodes: int = 6, max_steps: int = 100_000) -> None:
     """Raise a ContractError unless the learner keeps the contract of `esbas.Learner` in this environment.
 
-    The rules: it has a name, says whether it is stationary, and has `learn` or `step` unless it is; its spaces, if it tells
-    them, are the environment's; its policy acts within the action space, draws from the generator it is given alone, and tells
-    true probabilities, if any; the policy changes only inside `learn` or `step`, and never if the learner is stationary; it
-    learns from anybody's trajectories, as a set or step by step, and from none that are new; what it does follows from the data
-    alone; its state, if it has one, is arrays and plain data and tells the whole future.
+    The rules: it has a name, says whether it is stationary, and has `learn` or `step` unless it is; its spaces, if it declares
+    them, are the environment's; its policies keep the contract of `esbas.Policy` (see `check_policy`) and change only inside
+    `learn` or `step`, and never if the learner is stationary; it learns from trajectories of others, as a set or step by step,
+    and from a set without new ones; what it does depends on the data alone; its state, if it has one, is arrays and plain data
+    and determines everything that follows.
 
     Args:
         factory: called as `factory()`; returns a new learner, always the same.
         env: any Gymnasium-style environment.
-        seed: of the episodes.
+        seed: seed of the episodes.
         episodes: how many are collected with random actions, and once more with the learner's own.
-        max_steps: an episode that goes on for longer is an error.
+        max_steps: an episode that takes longer is an error.
     """
     name = getattr(factory(), "name", "the learner")
     check_rules(f"learner {name!r}", _RULES, _Case(factory, env, seed, episodes, max_steps))
@@ -48,7 +44,6 @@ class _Case:
 
     def episode(self, policy: Policy, number: int) -> Trajectory:
         rng, seed = seeding.episode(self.seed, number)
-        _start(policy)
         return play(self.env, policy, rng=rng, seed=seed, max_steps=self.max_steps)
 
     def data(self, policy: Policy | None = None, *, to: TrajectorySet | None = None) -> TrajectorySet:
@@ -70,55 +65,24 @@ def _has_the_parts(case: _Case) -> None:
     Portfolio([learner]).check_spaces(case.env)
     expect(isinstance(learner.stationary, bool), f"stationary is {learner.stationary!r}")
     expect(learner.name != "", "its name is empty")
-    expect(callable(getattr(learner.policy(), "act", None)), f"policy() returned {learner.policy()!r}, which cannot act")
+    for name in LEARNER_METHODS:
+        expect(not hasattr(learner, name) or callable(getattr(learner, name)), f"{name} is {getattr(learner, name, None)!r}")
     savable = [hasattr(learner, method) for method in ("state_dict", "load_state_dict")]
-    expect(savable[0] == savable[1], "it has one of state_dict and load_state_dict alone")
+    expect(savable[0] == savable[1], "it has only one of state_dict and load_state_dict")
 
 
-def _acts(case: _Case) -> None:
-    """A policy acts within the action space, and all its randomness comes from the generator it is given."""
+def _has_good_policies(case: _Case) -> None:
+    """Its policies keep the contract of a policy, before and after learning, with and without exploration."""
     for learner in (case.factory(), _taught(case)):
-        for observation in case.observations():
-            actions = [_act(learner.policy(), observation, seed) for seed in (0, 1, 2, 0, 1, 2)]
-            for action in actions:
-                valid = spaces.membership(case.env.action_space)(action)
-                expect(valid, f"it acted {action!r}, which is not in {case.env.action_space}")
-            same = all(np.array_equal(one, two) for one, two in zip(actions[:3], actions[3:], strict=True))
-            expect(same, f"it acted differently with the same generator: {actions[:3]} and {actions[3:]}")
-
-
-def _tells_probabilities(case: _Case) -> None:
-    """A probability lies in [0, 1] and is that with which the policy acts; those of all discrete actions sum to 1."""
-    if not hasattr(case.factory().policy(), "probability"):
-        return
-    space = case.env.action_space
-    for learner in (case.factory(), _taught(case)):
-        policy = learner.policy()
-        for observation in case.observations():
-            actions = [space.start + k for k in range(space.n)] if spaces.is_discrete(space) else [_act(policy, observation, 0)]
-            told = [_probability(policy, observation, action) for action in actions]
-            expect(all(math.isnan(p) or 0 <= p <= 1 + 1e-9 for p in told), f"it told the probabilities {told}")
-            if spaces.is_discrete(space) and not any(map(math.isnan, told)):
-                expect(abs(sum(told) - 1) < 1e-6, f"the probabilities {told} sum to {sum(told)}")
-                _expect_frequencies(policy, observation, actions, told)
-
-
-def _expect_frequencies(policy: Policy, observation: Any, actions: list[int], told: list[float]) -> None:
-    rng = seeding.generator(0, "frequencies")
-    drawn = []
-    for _ in range(DRAWS):
-        _start(policy)
-        drawn.append(int(policy.act(observation, rng)))
-    for action, probability in zip(actions, told, strict=True):
-        share = drawn.count(action) / DRAWS
-        margin = 6 * math.sqrt(max(probability * (1 - probability), 0) / DRAWS) + 1e-9  # chance goes beyond it once in 10^8 times
-        expect(
-            abs(share - probability) <= margin, f"it took action {action} in {share:.1%} of {DRAWS} draws and told {probability}"
-        )
+        for kind in ("policy", "greedy_policy"):
+            if hasattr(learner, kind):
+                policies = policy_case(getattr(learner, kind), case.env, seed=case.seed, max_steps=case.max_steps)
+                for rule in POLICY_RULES:
+                    rule(policies)
 
 
 def _learns(case: _Case) -> None:
-    """It learns from anybody's trajectories, also when none are new, and leaves the set as it is."""
+    """It learns from trajectories of others, also when none are new, and leaves the set as it is."""
     learner = case.factory()
     data = case.data()
     if hasattr(learner, "learn"):
@@ -135,15 +99,18 @@ def _changes_in_learning_alone(case: _Case) -> None:
     learner = case.factory()
     before = _behaviour(case, learner)
     case.data(learner.policy())
-    expect(_behaviour(case, learner) == before, "it acted differently after episodes from which it had not learnt")
+    expect(_behaviour(case, learner) == before, "it acted differently after episodes from which it did not learn")
     if learner.stationary:
         _teach(case, learner)
         expect(_behaviour(case, learner) == before, "it is stationary, but acted differently after learning")
 
 
 def _is_reproducible(case: _Case) -> None:
-    """What a learner does follows from the data alone: two of them that see the same do the same."""
-    expect(_behaviour(case, _taught(case)) == _behaviour(case, _taught(case)), "two that saw the same acted differently")
+    """What a learner does depends on the data alone: two learners that see the same data do the same."""
+    expect(
+        _behaviour(case, _taught(case)) == _behaviour(case, _taught(case)),
+        "two learners that saw the same data acted differently",
+    )
 
 
 def _saves_and_loads(case: _Case) -> None:
@@ -166,7 +133,7 @@ def _saves_and_loads(case: _Case) -> None:
     expect(_behaviour(case, twin) == _behaviour(case, learner), "one that loaded the state acted differently after more learning")
 
 
-_RULES = (_has_the_parts, _acts, _tells_probabilities, _learns, _changes_in_learning_alone, _is_reproducible, _saves_and_loads)
+_RULES = (_has_the_parts, _has_good_policies, _learns, _changes_in_learning_alone, _is_reproducible, _saves_and_loads)
 
 
 def _teach(case: _Case, learner: Any) -> None:
@@ -194,24 +161,5 @@ def _behaviour(case: _Case, learner: Any) -> str:
     """What its policy does in one episode, and would do at a few observations."""
     policy = learner.policy()
     trajectory = case.episode(policy, 1000)
-    told = [
-        (repr(action), _probability(policy, seen, action)) for seen in case.observations() for action in _acts_at(policy, seen)
-    ]
-    return repr((trajectory.actions.tolist(), trajectory.probabilities.tolist(), told))
-
-
-def _acts_at(policy: Policy, observation: Any) -> list[Any]:
-    return [_act(policy, observation, seed) for seed in range(4)]
-
-
-def _act(policy: Policy, observation: Any, seed: int) -> Any:
-    _start(policy)
-    return policy.act(observation, seeding.generator(seed, "act"))
-
-
-def _start(policy: Any) -> None:
-    getattr(policy, "start", lambda: None)()
-
-
-def _probability(policy: Any, observation: Any, action: Any) -> float:
-    return float(policy.probability(observation, action)) if hasattr(policy, "probability") else math.nan
+    actions = [repr(act_once(policy, seen, seed)) for seen in case.observations() for seed in range(4)]
+    return repr((trajectory.actions.tolist(), trajectory.log_probs.tolist(), actions))

@@ -1,8 +1,9 @@
-"""A check of the contract that every selector keeps."""
+"""Checks the contract of a selector."""
 
 import json
 import math
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from typing import Any
 
 from esbas import seeding
@@ -18,15 +19,16 @@ ARMS = ["first", "second", "third"]
 def check_selector(factory: Callable[..., Selector], *, seed: int = 0) -> None:
     """Raise a ContractError unless the selector keeps the contract of `esbas.Selector`.
 
-    The rules: `ask` hands out numbered tokens, and those that start an epoch say that learners learn; each is told or withdrawn
-    once, in any order, several being open at a time; strange tokens and values that are not finite are refused, without a trace;
-    `among` is kept to; arms come and go; looking at it changes nothing; the state is plain data and tells the whole future; same
-    seed, same choices.
+    The rules: `ask` returns numbered tokens with the propensity of their arm; each is told or withdrawn once, in any order, with
+    several open at a time, also after a round trip through JSON; other tokens and values that are not finite are refused without
+    a trace; an epoch that is due is claimed by one caller, and starts when it is ready; `among` is respected; arms can be added
+    and removed; reading does not change the selector; the state is plain data and determines everything that follows; same seed,
+    same choices.
 
     Args:
         factory: called as `factory(arms, seed=...)`: a class, or `functools.partial(Class, parameter=...)`. The arms are "first",
             "second" and "third", or "first" alone.
-        seed: of the selector's random stream and of the values told.
+        seed: seed of the selector's random stream and of the values.
     """
 
     def new(arms: list[str], stream: int = 0) -> Selector:
@@ -41,39 +43,73 @@ def _knows_its_arms(new: New) -> None:
         selector = new(arms, 0)
         expect(selector.arms == tuple(arms), f"arms is {selector.arms} for {arms}")
         expect(selector.number == 0, f"number is {selector.number} before the first choice")
-        expect(set(selector.explain()) == set(arms), f"explain() tells of {set(selector.explain())} for {arms}")
+        expect(set(selector.explain()) == set(arms), f"explain() reports {set(selector.explain())} for {arms}")
     expect_refused(new, [], 0)
     expect_refused(new, ["same", "same"], 0)
 
 
+def _ask(selector: Selector, **keywords: Any) -> Choice:
+    """A choice as the loop asks for it: an epoch that is due is claimed and starts; there is a context."""
+    epoch = selector.claim_epoch()
+    if epoch is not None:
+        selector.epoch_ready(epoch)
+    return selector.ask(**{"context": (0.5, -1.0)} | keywords)
+
+
 def _numbers_its_tokens(new: New) -> None:
-    """Choices are numbered from 1 and name one of the arms; the first one of an epoch says that learners learn."""
-    selector, epoch = new(ARMS, 0), -1
+    """Choices are numbered from 1, name one of the arms and the current epoch, and have a propensity in (0, 1], or None."""
+    selector, epoch = new(ARMS, 0), 0
     for number in range(1, 65):
-        choice = selector.ask()
+        choice = _ask(selector)
         expect(choice.number == number == selector.number, f"choice {number} has number {choice.number}")
-        expect(choice.arm == selector.arms[choice.index], f"the arm {choice.arm!r} is not the one at index {choice.index}")
+        expect(choice.arm in selector.arms, f"the arm {choice.arm!r} is not one of {selector.arms}")
         expect(epoch <= choice.epoch <= epoch + 1, f"epoch {epoch} was followed by {choice.epoch}")
-        starts = selector.online or choice.epoch > epoch
-        expect(choice.learn == starts, f"choice {number} of epoch {choice.epoch} after {epoch} has learn={choice.learn}")
+        fits = choice.propensity is None or 0 < choice.propensity <= 1
+        expect(fits, f"choice {number} has the propensity {choice.propensity!r}")
         epoch = choice.epoch
+        selector.tell(choice, _value(choice))
+
+
+def _starts_epochs(new: New) -> None:
+    """One caller claims the epoch that is due; until it is ready or released, nobody else can, and the old epoch continues."""
+    selector = new(ARMS, 0)
+    if selector.online:
+        for _ in range(5):
+            expect(selector.claim_epoch() is None, "an online selector has no epochs, but one was due")
+            selector.tell(choice := selector.ask(context=(0.5, -1.0)), _value(choice))
+        return
+    for number in range(40):
+        epoch = selector.claim_epoch()
+        if epoch is not None:
+            expect(selector.claim_epoch() is None, f"epoch {epoch} was claimed twice")
+            if number % 3 == 0:
+                selector.release_epoch(epoch)
+                again = selector.claim_epoch()
+                expect(again == epoch, f"after epoch {epoch} was released, {again} was due")
+            old = selector.ask(context=(0.5, -1.0))
+            expect(old.epoch <= epoch, f"a choice before epoch {epoch} was ready belongs to epoch {old.epoch}")
+            expect_refused(selector.epoch_ready, epoch + 1)
+            selector.epoch_ready(epoch)
+            expect_refused(selector.epoch_ready, epoch)
+            selector.tell(old, _value(old))  # late
+        choice = selector.ask(context=(0.5, -1.0))
+        expect(epoch is None or choice.epoch == epoch, f"the first choice of epoch {epoch} belongs to epoch {choice.epoch}")
         selector.tell(choice, _value(choice))
 
 
 def _closes_once(new: New) -> None:
     """Each choice is told or withdrawn once, in any order; several may be open; others are refused, without a trace."""
     selector = new(ARMS, 0)
-    choices = [selector.ask() for _ in range(7)]
+    choices = [_ask(selector) for _ in range(7)]
     expect(selector.open_choices == tuple(choices), f"open_choices is {selector.open_choices} after {choices}")
     for choice in (choices[4], choices[0], choices[6]):
-        selector.tell(choice, _value(choice))
+        selector.tell(Choice(**json.loads(json.dumps(asdict(choice)))), _value(choice))
     selector.withdraw(choices[2])
     still_open = (choices[1], choices[3], choices[5])
     expect(selector.open_choices == still_open, f"open_choices is {selector.open_choices} where {still_open} are open")
     before = _state(selector)
-    never = Choice(1000, ARMS[0], 0, 0, False)
-    other = next(arm for arm in ARMS if arm != choices[1].arm)
-    wrong_arm = Choice(choices[1].number, other, ARMS.index(other), choices[1].epoch, choices[1].learn)
+    never = replace(choices[1], number=1000)
+    wrong_arm = replace(choices[1], arm=next(arm for arm in ARMS if arm != choices[1].arm))
     for choice in (choices[4], choices[2], never, wrong_arm):
         expect_refused(selector.tell, choice, 0.5, by=ChoiceError)
         expect_refused(selector.withdraw, choice, by=ChoiceError)
@@ -85,15 +121,15 @@ def _closes_once(new: New) -> None:
 
 
 def _keeps_to_among(new: New) -> None:
-    """`ask` chooses out of `among` where that is given, and refuses unknown arms and an empty choice."""
+    """`ask` chooses one of `among` if that is given, and refuses unknown arms and an empty selection."""
     selector = new(ARMS, 0)
     for among in (None, ["second"], ["third", "first"], ("second", "third"), {"first"}) * 10:
-        choice = selector.ask(among)
+        choice = _ask(selector, among=among)
         expect(choice.arm in (among or ARMS), f"ask(among={among}) chose {choice.arm!r}")
         selector.tell(choice, _value(choice))
     before = _state(selector)
-    expect_refused(selector.ask, [])
-    expect_refused(selector.ask, ["nobody"])
+    expect_refused(selector.ask, among=[], context=(0.5, -1.0))
+    expect_refused(selector.ask, among=["nobody"], context=(0.5, -1.0))
     expect(_state(selector) == before, "what it refused left a trace")
 
 
@@ -104,7 +140,7 @@ def _arms_come_and_go(new: New) -> None:
     selector.add_arm("fourth")
     expect(selector.arms == (*ARMS, "fourth"), f"arms is {selector.arms} after add_arm('fourth')")
     expect_refused(selector.add_arm, "fourth")
-    opened = [selector.ask(among=[arm]) for arm in ("second", "fourth", "second")]
+    opened = [_ask(selector, among=[arm]) for arm in ("second", "fourth", "second")]
     selector.remove_arm("second")
     expect(selector.arms == ("first", "third", "fourth"), f"arms is {selector.arms} after remove_arm('second')")
     for choice in opened[:2]:
@@ -122,30 +158,30 @@ def _arms_come_and_go(new: New) -> None:
 
 
 def _explains(new: New) -> None:
-    """`explain` tells of each arm at least its selections, open choices and late values, as numbers, and changes nothing."""
+    """`explain` reports for each arm at least its selections, open choices and late values, as numbers, and changes nothing."""
     selector = new(ARMS, 0)
     chosen = _play(selector, 33)
-    opened = [selector.ask() for _ in range(3)]
+    opened = [_ask(selector) for _ in range(3)]
     before = _state(selector)
     report = selector.explain()
     expect(_state(selector) == before, "explain() changed it")
     for arm in ARMS:
         row = report[arm]
         numbers = all(isinstance(value, int | float) for value in row.values())
-        expect(numbers and {"selections", "open", "late"} <= set(row), f"explain() tells {row} of {arm!r}")
+        expect(numbers and {"selections", "open", "late"} <= set(row), f"explain() says {row} about {arm!r}")
         flying = [choice.arm for choice in opened].count(arm)
-        expect(row["open"] == flying, f"explain() tells {row['open']} open choices of {arm!r}, which has {flying}")
+        expect(row["open"] == flying, f"explain() reports {row['open']} open choices of {arm!r}, which has {flying}")
         selections = chosen.count(arm) + flying
-        expect(row["selections"] == selections, f"explain() tells {row['selections']} selections, but {arm!r} had {selections}")
+        expect(row["selections"] == selections, f"explain() reports {row['selections']} selections, but {arm!r} had {selections}")
 
 
 def _saves_and_loads(new: New) -> None:
-    """`state_dict` is plain data, and a selector that loads it has the same future, open choices included."""
+    """`state_dict` is plain data, and a selector that loads it continues in the same way, open choices included."""
     for rounds in (0, 1, 6, 50):
         selector = new(ARMS, 0)
         _play(selector, rounds)
         selector.add_arm(f"number {rounds}")
-        opened = [selector.ask() for _ in range(3)]
+        opened = [_ask(selector) for _ in range(3)]
         fresh, used = new(ARMS, 1), new(ARMS, 1)
         _play(used, 20)
         text = _state(selector)
@@ -164,6 +200,7 @@ def _is_reproducible(new: New) -> None:
 _RULES = (
     _knows_its_arms,
     _numbers_its_tokens,
+    _starts_epochs,
     _closes_once,
     _keeps_to_among,
     _arms_come_and_go,
@@ -184,7 +221,7 @@ def _play(selector: Selector, rounds: int) -> list[str]:
     chosen: list[str] = []
     mine: list[Choice] = []
     for _ in range(rounds):
-        mine.append(selector.ask())
+        mine.append(_ask(selector))
         chosen.append(mine[-1].arm)
         while mine and rng.random() < 0.6:
             _close(selector, mine.pop(int(rng.integers(len(mine)))), withdraw=rng.random() < 0.1)
