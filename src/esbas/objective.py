@@ -1,18 +1,21 @@
-"""Objectives (the paper's μ): what a trajectory is worth to the selector."""
+"""Objectives (the paper's μ): the value of a trajectory to the selector."""
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from esbas.errors import require
+from esbas.errors import InvalidValueError, require
+from esbas.registry import Registry
 from esbas.trajectory import Trajectory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """A number per trajectory, to be made large (or small, with `maximize=False`)."""
+    """A number per trajectory, to be maximised (or minimised, with `maximize=False`)."""
 
     name: str
     function: Callable[[Trajectory], float]
@@ -30,6 +33,17 @@ class Objective:
         return value if self.maximize else -value
 
 
+OBJECTIVES: Registry[Callable[[], Objective]] = Registry("objective")
+"""Functions that create objectives, by name. Register one of your own with `@OBJECTIVES.register("name")`."""
+
+
+@OBJECTIVES.register("return")
+def total_return() -> Objective:
+    """Σ r(t), without discount."""
+    return Objective(name="return", function=lambda trajectory: float(trajectory.rewards.sum()))
+
+
+@OBJECTIVES.register("discounted")
 def discounted_return(gamma: float = 0.99) -> Objective:
     """Σ γ^t r(t+1): the return of the paper's Section 2.1."""
     require(0 <= gamma <= 1, "0 <= gamma <= 1", gamma=gamma)
@@ -40,18 +54,17 @@ def discounted_return(gamma: float = 0.99) -> Objective:
     return Objective(name=f"discounted return, gamma={gamma:g}", function=function)
 
 
-def total_return() -> Objective:
-    """Σ r(t), without discount."""
-    return Objective(name="return", function=lambda trajectory: float(trajectory.rewards.sum()))
-
-
+@OBJECTIVES.register("shortest")
 def episode_length(*, maximize: bool = False) -> Objective:
     """The number of steps."""
     return Objective(name="episode length", function=len, maximize=maximize)
 
 
+OBJECTIVES.add("longest", partial(episode_length, maximize=True))
+
+
 def success_time(*, failure: float) -> Objective:
-    """The number of steps until the goal; `failure` if the episode was cut off before (Section 5.1 has 200)."""
+    """The number of steps until the goal; `failure` if the episode was truncated before it (200 in Section 5.1)."""
 
     def function(trajectory: Trajectory) -> float:
         return len(trajectory) if trajectory.terminated else failure
@@ -60,7 +73,25 @@ def success_time(*, failure: float) -> Objective:
 
 
 def as_objective(given: Objective | Callable[[Trajectory], float] | None) -> Objective:
-    """An objective as it is; any function of a trajectory as one to be made large; by default the discounted return."""
+    """An objective as it is; a function of a trajectory as one to be maximised; by default the discounted return."""
     if given is None:
         return discounted_return()
     return given if isinstance(given, Objective) else Objective(name=getattr(given, "__name__", "custom"), function=given)
+
+
+def make_objective(name: str) -> Objective:
+    """The objective with this name.
+
+    Args:
+        name: a registered name ("return", "discounted", "longest", "shortest", ...), or `module:name` for an `Objective`, a
+            function without arguments that creates one, or a function of a trajectory.
+    """
+    found = OBJECTIVES.find(name)
+    if isinstance(found, Objective):
+        return found
+    if any(parameter.default is parameter.empty for parameter in inspect.signature(found).parameters.values()):
+        return as_objective(found)  # type: ignore[arg-type]  # it takes a trajectory
+    objective = found()
+    if not isinstance(objective, Objective):
+        raise InvalidValueError(f"{name!r} must name an objective, but made {objective!r}: see esbas.Objective")
+    return objective

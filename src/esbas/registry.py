@@ -99,4 +99,6 @@ def _short(name: str) -> str:
 
 def _place(entry: Any) -> str:
     """Where an entry lives: reloading a module registers equal entries again."""
-    return entry if isinstance(entry, str) else f"{entry.__module__}:{getattr(entry, '__qualname__', '')}"
+    if isinstance(entry, str):
+        return entry
+    return f"{getattr(entry, '__module__', '')}:{getattr(entry, '__qualname__', repr(entry))}"

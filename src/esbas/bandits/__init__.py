@@ -1,7 +1,65 @@
-"""tmp"""
-from esbas.bandits.bandit import BANDITS, Bandit, BanditFactory
-from esbas.bandits.memory_bandit import AllRounds, Memory, MemoryBandit, IndexBandit
-from esbas.bandits.ucb import UCB1, SlidingUCB
-from esbas.bandits.window import Window
+"""Bandits: one file each, formula and reference in the docstring."""
+
+from esbas.bandits.balancing import D3RB, ED2RB
+from esbas.bandits.bandit import Bandit, BanditFactory
+from esbas.bandits.corral import Corral
 from esbas.bandits.discounted import Discounted
-def make_bandit(name): return BANDITS.find(name)
+from esbas.bandits.elimination import ExploreThenCommit, MedianElimination, SuccessiveElimination
+from esbas.bandits.exp3 import Exp3, Exp3S
+from esbas.bandits.exp3_restarts import Exp3R, Rexp3
+from esbas.bandits.index import IndexBandit
+from esbas.bandits.kl_ucb import KLUCB
+from esbas.bandits.memory import AllRounds, Memory
+from esbas.bandits.memory_bandit import MemoryBandit
+from esbas.bandits.nonstationary_ucb import SWUCB, DiscountedUCB, SWUCBSharp
+from esbas.bandits.on_window import Staggered, on_window
+from esbas.bandits.random_bandit import RandomBandit
+from esbas.bandits.registry import BANDITS, make_bandit
+from esbas.bandits.rising import RLessUCB
+from esbas.bandits.simple import EpsilonGreedyBandit, RoundRobin, UniformBandit
+from esbas.bandits.thompson import BetaThompson, DiscountedThompson, GaussianThompson, SlidingThompson
+from esbas.bandits.ucb import UCB1, SlidingUCB
+from esbas.bandits.ucb_variance import UCBV, UCBTuned
+from esbas.bandits.window import Window
+
+__all__ = [
+    "BANDITS",
+    "D3RB",
+    "ED2RB",
+    "KLUCB",
+    "SWUCB",
+    "UCB1",
+    "UCBV",
+    "AllRounds",
+    "Bandit",
+    "BanditFactory",
+    "BetaThompson",
+    "Corral",
+    "Discounted",
+    "DiscountedThompson",
+    "DiscountedUCB",
+    "EpsilonGreedyBandit",
+    "Exp3",
+    "Exp3R",
+    "Exp3S",
+    "ExploreThenCommit",
+    "GaussianThompson",
+    "IndexBandit",
+    "MedianElimination",
+    "Memory",
+    "MemoryBandit",
+    "RLessUCB",
+    "RandomBandit",
+    "Rexp3",
+    "RoundRobin",
+    "SWUCBSharp",
+    "SlidingThompson",
+    "SlidingUCB",
+    "Staggered",
+    "SuccessiveElimination",
+    "UCBTuned",
+    "UniformBandit",
+    "Window",
+    "make_bandit",
+    "on_window",
+]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from esbas import seeding
-from esbas.errors import ChoiceError, require, unknown
+from esbas.errors import ChoiceError, InvalidValueError, require, unknown
 from esbas.evidence import Evidence
 from esbas.registry import Registry
 
@@ -52,7 +52,8 @@ class Selector(ABC):
     """Choices, epochs and arms, safe to share between threads. A new selector implements `pick` and usually `observe`.
 
     Learners learn between the two calls of `claim_epoch` and `epoch_ready`. One caller gets the epoch that is due; choices of
-    other callers belong to the old epoch until the new one is ready.
+    other callers belong to the old epoch until the new one is ready. If `claim_epoch` is never called, because nothing has to be
+    retrained, epochs start by themselves.
 
     Args:
         arms: the names of the learners.
@@ -82,6 +83,7 @@ class Selector(ABC):
         self._epochs = epochs if isinstance(epochs, Epochs | None) else Epochs(epochs)
         self.online = self._epochs is None  # whether learners learn all the time, or only when an epoch starts
         self._claimed: int | None = None  # the epoch that somebody prepares
+        self._claims = False  # whether anybody ever asked for an epoch; otherwise epochs start by themselves
         self.rng = seeding.generator(seed, "selector")
         self._number, self._epoch, self._epoch_end = 0, -1 if self._epochs else 0, 0
         self._open: dict[int, tuple[Choice, Any]] = {}  # number -> choice and its note
@@ -119,6 +121,7 @@ class Selector(ABC):
         The caller who gets an epoch retrains the learners and then calls `epoch_ready`, or, if retraining fails, `release_epoch`.
         """
         with self._lock:
+            self._claims = True
             if self._epochs is None or self._claimed is not None or self._number < self._epoch_end:
                 return None
             self._claimed = self._epoch + 1
@@ -128,8 +131,7 @@ class Selector(ABC):
         """The policies of a claimed epoch are in place: the epoch starts."""
         with self._lock:
             if self._epochs is None or epoch != self._claimed:
-                require(False, "an epoch is claimed first", "call claim_epoch", epoch=epoch)
-            assert self._epochs is not None
+                raise InvalidValueError(f"an epoch must be claimed before it is ready, but got {epoch!r}: call claim_epoch()")
             self._claimed, self._epoch = None, epoch
             self._epoch_end = self._number + self._epochs.length(epoch)
             self.start_epoch()
@@ -137,7 +139,7 @@ class Selector(ABC):
     def release_epoch(self, epoch: int) -> None:
         """Give a claimed epoch back: the old one goes on, and somebody else can claim it."""
         with self._lock:
-            require(epoch is not None and epoch == self._claimed, "an epoch is claimed first", "call claim_epoch", epoch=epoch)
+            require(epoch is not None and epoch == self._claimed, "only a claimed epoch can be released", epoch=epoch)
             self._claimed = None
 
     def ask(self, *, among: Collection[str] | None = None, context: Any = None) -> Choice:
@@ -149,6 +151,9 @@ class Selector(ABC):
         """
         with self._lock:
             allowed = self._arms if among is None else self._allowed(among)
+            if not self._claims and not self.online and self._number >= self._epoch_end:
+                self._claimed = self._epoch + 1
+                self.epoch_ready(self._claimed)
             known = plain_context(context) if "context" in self.wants and context is not None else None
             arm, propensity, note = self.pick(allowed, known)
             self._number += 1
@@ -208,6 +213,7 @@ class Selector(ABC):
                 "number": self._number,
                 "epoch": self._epoch,
                 "epoch_end": self._epoch_end,
+                "claims": self._claims,
                 "open": [[asdict(choice), note] for choice, note in self._open.values()],
                 "selections": [self._selections[arm] for arm in self._arms],
                 "late": [self._late[arm] for arm in self._arms],
@@ -221,6 +227,7 @@ class Selector(ABC):
         with self._lock:
             self._arms, self._stationary = list(state["arms"]), set(state["stationary"])
             self._number, self._epoch, self._epoch_end = state["number"], state["epoch"], state["epoch_end"]
+            self._claims = state["claims"]
             opened = [(_choice(saved), note) for saved, note in state["open"]]
             self._open, self._claimed = {choice.number: (choice, note) for choice, note in opened}, None
             self._selections = dict(zip(self._arms, state["selections"], strict=True))

@@ -107,10 +107,8 @@ def _changes_in_learning_alone(case: _Case) -> None:
 
 def _is_reproducible(case: _Case) -> None:
     """What a learner does depends on the data alone: two learners that see the same data do the same."""
-    expect(
-        _behaviour(case, _taught(case)) == _behaviour(case, _taught(case)),
-        "two learners that saw the same data acted differently",
-    )
+    one, two = _behaviour(case, _taught(case)), _behaviour(case, _taught(case))
+    expect(one == two, "two learners that saw the same data acted differently")
 
 
 def _saves_and_loads(case: _Case) -> None:
