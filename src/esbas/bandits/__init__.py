@@ -1,20 +1,19 @@
-"""Bandits: one file each, formula and reference in the docstring."""
+"""Bandits, with formula and reference in each docstring. A new one is a file in this folder with a registered class."""
+
+from typing import TYPE_CHECKING, Any
 
 from esbas.bandits.balancing import D3RB, ED2RB
-from esbas.bandits.bandit import Bandit, BanditFactory
+from esbas.bandits.bandit import BANDITS, Bandit, BanditFactory, make_bandit
 from esbas.bandits.corral import Corral
 from esbas.bandits.discounted import Discounted
 from esbas.bandits.elimination import ExploreThenCommit, MedianElimination, SuccessiveElimination
 from esbas.bandits.exp3 import Exp3, Exp3S
 from esbas.bandits.exp3_restarts import Exp3R, Rexp3
-from esbas.bandits.index import IndexBandit
 from esbas.bandits.kl_ucb import KLUCB
-from esbas.bandits.memory import AllRounds, Memory
-from esbas.bandits.memory_bandit import MemoryBandit
+from esbas.bandits.memory_bandit import AllRounds, Arm, IndexBandit, Memory, MemoryBandit, Round
 from esbas.bandits.nonstationary_ucb import SWUCB, DiscountedUCB, SWUCBSharp
 from esbas.bandits.on_window import Staggered, on_window
 from esbas.bandits.random_bandit import RandomBandit
-from esbas.bandits.registry import BANDITS, make_bandit
 from esbas.bandits.rising import RLessUCB
 from esbas.bandits.simple import EpsilonGreedyBandit, RoundRobin, UniformBandit
 from esbas.bandits.thompson import BetaThompson, DiscountedThompson, GaussianThompson, SlidingThompson
@@ -31,6 +30,7 @@ __all__ = [
     "UCB1",
     "UCBV",
     "AllRounds",
+    "Arm",
     "Bandit",
     "BanditFactory",
     "BetaThompson",
@@ -51,6 +51,7 @@ __all__ = [
     "RLessUCB",
     "RandomBandit",
     "Rexp3",
+    "Round",
     "RoundRobin",
     "SWUCBSharp",
     "SlidingThompson",
@@ -63,3 +64,13 @@ __all__ = [
     "make_bandit",
     "on_window",
 ]
+
+if not TYPE_CHECKING:  # a type checker should report unknown names
+
+    def __getattr__(name: str) -> Any:
+        """A registered class that is not imported above, by the name of the class."""
+        for registered in BANDITS if not name.startswith("_") else ():
+            found = BANDITS.find(registered)
+            if getattr(found, "__name__", "") == name:
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,10 @@
 """The contract of a bandit (the paper's Ξ). A bandit knows arms 0 .. K-1 and rewards; it knows nothing about learners."""
 
+import importlib
 import math
+import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,8 @@ class Bandit(ABC):
     any_scale = False
     """Whether rewards may have any size, in a range of width `spread`. Otherwise they must lie in [0, 1]."""
     spread = 1.0
+    setting = "fixed arms"
+    """What it is made for: "fixed arms", "changing arms", "adversarial rewards" or "learning arms". For docs/bandits.md."""
     use = ""
     """When to use this bandit, for the table in docs/bandits.md."""
     guarantee = "none proven"
@@ -52,6 +56,7 @@ class Bandit(ABC):
 
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
         """The probability with which `choose(among)` returned this arm; None if the bandit cannot compute it."""
+        del arm, among
         return None
 
     @abstractmethod
@@ -110,5 +115,46 @@ class Bandit(ABC):
 BanditFactory = Callable[..., Bandit]
 """Called as `factory(n_arms, rng=generator)`: a class of this package, or `functools.partial(Class, parameter=...)`."""
 
-BANDITS: Registry[BanditFactory] = Registry("bandit")
+
+class BanditRegistry(Registry[BanditFactory]):
+    """Imports all modules of this package before the first look-up: a new bandit is one file with a registered class."""
+
+    _complete = False
+
+    def _discover(self) -> None:
+        if not self._complete:
+            package = importlib.import_module(__name__.rpartition(".")[0])
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{package.__name__}.{module.name}")
+            self._complete = True
+
+    def find(self, name: str) -> BanditFactory:
+        self._discover()
+        return super().find(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self._discover()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self._discover()
+        return super().__len__()
+
+    def __contains__(self, name: object) -> bool:
+        self._discover()
+        return super().__contains__(name)
+
+
+BANDITS = BanditRegistry("bandit")
 """All bandits by name. A new one registers itself: `@BANDITS.register("moss")` above its class."""
+
+
+def make_bandit(name: str) -> BanditFactory:
+    """The bandit with this name, or the class that "module:Class" names.
+
+    Case, spaces, dots, dashes and underscores in names are ignored; "#" is read as "sharp".
+
+    >>> make_bandit("KL-UCB")(3).n_arms
+    3
+    """
+    return BANDITS.find(name)

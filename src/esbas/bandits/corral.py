@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from esbas.bandits.bandit import DEFAULT_HORIZON, Rng
+from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.exp3 import mixed
+from esbas.bandits.memory_bandit import Arm
 from esbas.bandits.random_bandit import RandomBandit
 from esbas.errors import require
 
@@ -13,7 +15,7 @@ from esbas.errors import require
 def log_barrier_multiplier(weights: Sequence[float], rates: Sequence[float], losses: Sequence[float]) -> float:
     """The λ between the smallest and the largest loss with Σ 1 / (1 / w_i + η_i (l_i - λ)) = 1.
 
-    One over the sum is concave in λ: Newton's method on it needs a few steps; where one leaves the bracket, bisection goes on.
+    One over the sum is concave in λ, so Newton's method needs few steps. A step that leaves the bracket is replaced by bisection.
     """
     low, high = min(losses), max(losses)
     guess = low
@@ -38,19 +40,34 @@ def log_barrier_multiplier(weights: Sequence[float], rates: Sequence[float], los
     return guess
 
 
+@dataclass(slots=True)
+class CorralArm(Arm):
+    """Adds what mirror descent keeps of an arm."""
+
+    weight: float = 0.0
+    rate: float = 0.0  # η
+    bound: float = 0.0  # ρ
+
+
+@BANDITS.register("corral")
 class Corral(RandomBandit):
     """Draw from p = (1 - γ) w + γ / K; the loss l_i = (1 - r) / p_i of the drawn arm moves w: Agarwal et al. (2017).
 
-    1 / w_i grows by η_i (l_i - λ), with λ such that Σ w = 1. An arm whose 1 / p_i exceeds its bound ρ_i gets ρ_i = 2 / p_i and
-    learns faster, η_i *= β > 1: so an arm that starts badly and then learns can come back. Weights only compare arms: on resets
-    see Exp3.
+    1 / w_i grows by η_i (l_i - λ), with λ such that Σ w = 1. If 1 / p_i exceeds its bound ρ_i, then ρ_i becomes 2 / p_i and the
+    arm learns faster, η_i *= β > 1: an arm that starts badly and then learns can come back. Weights only compare arms: for
+    resets see Exp3.
 
     Args:
         n_arms: K.
-        eta: the first η; by default √(K / T).
+        eta: the first η, by default `√(K / T)`.
         horizon: T; γ = 1 / T and β = exp(1 / ln T).
-        rng: of the draws.
+        rng: for the draws.
     """
+
+    arm_type = CorralArm
+    setting = "learning arms"
+    use = "algorithms that learn, each with its own guarantee"
+    guarantee = "about that of the best algorithm, if they stay stable when they are seldom played"
 
     def __init__(self, n_arms: int, *, eta: float | None = None, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
@@ -58,56 +75,59 @@ class Corral(RandomBandit):
         require(eta is None or eta > 0, "eta > 0", eta=eta)
         self.horizon, self._eta = horizon, eta
         self.gamma, self.beta = 1 / horizon, math.exp(1 / math.log(horizon))
-        self._weights = [1 / n_arms] * n_arms  # (K,)
-        self.rates, self.bounds = [self._first_rate()] * n_arms, [2.0 * n_arms] * n_arms  # (K,) η and ρ
+        for arm in self.memory.arms:
+            self._start(arm, 1 / n_arms)
 
-    def _first_rate(self) -> float:
-        return math.sqrt(self.n_arms / self.horizon) if self._eta is None else self._eta
+    def _start(self, arm: CorralArm, weight: float) -> None:
+        arm.weight, arm.bound = weight, 2.0 * self.n_arms
+        arm.rate = math.sqrt(self.n_arms / self.horizon) if self._eta is None else self._eta
 
-    def probabilities(self) -> list[float]:
-        """(K,)."""
-        return [mixed(self.gamma, self.n_arms, weight) for weight in self._weights]
+    @property
+    def rates(self) -> list[float]:
+        """(K,): η."""
+        return [arm.rate for arm in self.memory.arms]
 
-    def _step(self, arm: int, reward: float, probability: float) -> None:
-        losses = [0.0] * self.n_arms
-        losses[arm] = (1.0 - reward) / probability
-        level = log_barrier_multiplier(self._weights, self.rates, losses)
-        columns = zip(self._weights, self.rates, losses, strict=True)
-        self._set_weights([1.0 / (1.0 / weight + rate * (loss - level)) for weight, rate, loss in columns])
-        for k, chance in enumerate(self.probabilities()):
-            if 1.0 / chance > self.bounds[k]:
-                self.bounds[k] = 2.0 / chance
-                self.rates[k] *= self.beta
+    @property
+    def bounds(self) -> list[float]:
+        """(K,): ρ."""
+        return [arm.bound for arm in self.memory.arms]
+
+    def _weights(self) -> list[float]:
+        return [arm.weight for arm in self.memory.arms]
 
     def _set_weights(self, weights: list[float]) -> None:
         total = sum(weights)
-        self._weights = [weight / total for weight in weights]
+        for arm, weight in zip(self.memory.arms, weights, strict=True):
+            arm.weight = weight / total
+
+    def probabilities(self) -> list[float]:
+        return [mixed(self.gamma, self.n_arms, weight) for weight in self._weights()]
+
+    def _step(self, arm: Any, reward: float, probability: float) -> None:
+        loss = (1.0 - reward) / probability
+        weights, rates, losses = self._weights(), self.rates, [loss if each is arm else 0.0 for each in self.memory.arms]
+        level = log_barrier_multiplier(weights, rates, losses)
+        columns = zip(weights, rates, losses, strict=True)
+        self._set_weights([1.0 / (1.0 / weight + rate * (loss - level)) for weight, rate, loss in columns])
+        for each, chance in zip(self.memory.arms, self.probabilities(), strict=True):
+            if 1.0 / chance > each.bound:
+                each.bound = 2.0 / chance
+                each.rate *= self.beta
 
     def _forget(self, keep: Collection[int]) -> None:
-        mean = sum(self._weights[k] for k in keep) / len(keep) if keep else 1.0
-        for k in set(range(self.n_arms)) - set(keep):
-            self._weights[k], self.rates[k], self.bounds[k] = mean, self._first_rate(), 2.0 * self.n_arms
-        self._set_weights(self._weights)
+        weights = self._weights()
+        mean = sum(weights[k] for k in keep) / len(keep) if keep else 1.0
+        for k, arm in enumerate(self.memory.arms):
+            if k not in keep:
+                self._start(arm, mean)
+        self._set_weights(self._weights())
 
     def add_arm(self) -> None:
-        """One more arm, with the mean weight."""
+        """The new arm starts with the mean weight."""
         super().add_arm()
-        self._set_weights([*self._weights, 1 / (self.n_arms - 1)])
-        self.rates.append(self._first_rate())
-        self.bounds.append(2.0 * self.n_arms)
+        self._start(self.memory.arms[-1], 1 / (self.n_arms - 1))
+        self._set_weights(self._weights())
 
     def remove_arm(self, arm: int) -> None:
-        """One arm less."""
         super().remove_arm(arm)
-        del self._weights[arm], self.rates[arm], self.bounds[arm]
-        self._set_weights(self._weights)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The memory, the rounds in flight, weights, rates and bounds."""
-        columns = {"weights": self._weights, "rates": self.rates, "bounds": self.bounds}
-        return super().state_dict() | {name: list(column) for name, column in columns.items()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self._weights, self.rates, self.bounds = list(state["weights"]), list(state["rates"]), list(state["bounds"])
+        self._set_weights(self._weights())

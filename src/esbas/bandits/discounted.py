@@ -1,9 +1,6 @@
 """A memory that fades: each round reduces the weight of all earlier ones."""
 
-import math
-from typing import Any
-
-from esbas.bandits.memory_bandit import AllRounds, Arm, Round, grown_variance
+from esbas.bandits.memory_bandit import AllRounds, Round, grown_variance
 from esbas.errors import require
 
 

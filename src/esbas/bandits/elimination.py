@@ -1,21 +1,20 @@
-"""Bandits that rule arms out and commit: successive elimination, median elimination, explore then commit.
+"""Bandits that eliminate arms and commit: successive elimination, median elimination, explore then commit.
 
-They pull the surviving arm with the fewest pulls. A survivor's index is minus its pulls, -∞ for an arm that is out.
+They pull the surviving arm with the fewest pulls. A survivor's index is minus its pulls; that of an eliminated arm is -∞.
 """
 
 import math
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import Any
+from dataclasses import dataclass
 
-from esbas.bandits.bandit import DEFAULT_HORIZON, Rng
-from esbas.bandits.memory_bandit import AllRounds
-from esbas.bandits.memory_bandit import MemoryBandit
+from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
+from esbas.bandits.memory_bandit import AllRounds, Arm, MemoryBandit, Round
 from esbas.errors import require
 
 
 def elimination_radius(n_arms: float, pulls: float, delta: float) -> float:
-    """√(ln(5 K n² / δ) / n): Even-Dar et al. take any constant above 4; it is 5 here."""
+    """√(ln(5 K n² / δ) / n): Even-Dar et al. allow any constant above 4; here it is 5."""
     return math.sqrt(math.log(5.0 * n_arms * pulls * pulls / delta) / pulls)
 
 
@@ -24,123 +23,138 @@ def median_elimination_pulls(stage: int, epsilon: float, delta: float) -> int:
     return math.ceil(4.0 / (epsilon / 4.0 * 0.75 ** (stage - 1)) ** 2 * math.log(3.0 * 2.0**stage / delta))
 
 
-class Elimination(MemoryBandit):
-    """What the three share: the survivors, and a test whenever a reward has arrived."""
+@dataclass(slots=True)
+class Candidate(Arm):
+    """Adds whether the arm survives."""
 
+    survives: bool = True
+
+
+class Elimination(MemoryBandit):
+    """The survivors, and a test whenever a reward has arrived."""
+
+    arm_type: type[Arm] = Candidate
     any_scale = True
+    memory: AllRounds
 
     def __init__(self, n_arms: int, *, rng: Rng = None) -> None:
-        super().__init__(n_arms, memory=AllRounds(n_arms), rng=rng)
-        self.survivors = list(range(n_arms))
+        super().__init__(n_arms, rng=rng)
+
+    @property
+    def survivors(self) -> list[int]:
+        """The arms that are not eliminated."""
+        return [k for k, arm in enumerate(self.memory.arms) if arm.survives]
+
+    def _keep(self, survivors: Collection[int]) -> None:
+        for k, arm in enumerate(self.memory.arms):
+            arm.survives = k in survivors
 
     @abstractmethod
     def _test(self) -> None:
-        """Rule out what can be ruled out."""
+        """Eliminate arms where possible."""
 
     @abstractmethod
     def _restart(self) -> None:
-        """The survivors are others than before: begin the stages anew."""
+        """Start the stages again: arms have joined the survivors."""
 
-    def _learn(self, arm: int, reward: float, ticket: int) -> None:
-        del arm, reward, ticket
+    def _learn(self, settled: Round, reward: float) -> None:
+        del settled, reward
         if len(self.survivors) > 1:
             self._test()
 
-    def _pulls(self, arm: int) -> float:
-        return self.memory.counts[arm]
+    def _pulls(self, k: int) -> float:
+        arm: Candidate = self.memory.arms[k]
+        return arm.pulls
 
-    def _index(self, arm: int) -> float:
-        return float(-self._pulls(arm)) if arm in self.survivors else -math.inf
+    def _index(self, k: int) -> float:
+        return float(-self._pulls(k)) if self.memory.arms[k].survives else -math.inf
 
     def choose(self, among: Collection[int] | None = None) -> int:
-        """The survivor with the fewest pulls; if none is among the arms, the best of those."""
-        allowed = range(self.n_arms) if among is None else set(among)
-        pool = [arm for arm in self.survivors if arm in allowed]
-        if pool:
-            return min(pool, key=self._pulls)
-        return max(sorted(allowed), key=lambda arm: self._mean(arm) if self.memory.counts[arm] else math.inf)
+        """The survivor with the fewest pulls; if none is among the arms, the best of these."""
+        arms = self._arms(among)
+        pool = [k for k in arms if self.memory.arms[k].survives]
+        return min(pool, key=self._pulls) if pool else max(arms, key=self._mean_or_first)
+
+    def _mean_or_first(self, k: int) -> float:
+        arm = self.memory.arms[k]
+        return self._mean(arm) if arm.pulls else math.inf
 
     def _leader(self) -> int:
-        return max(self.survivors, key=self.memory.mean)
+        return max(self.survivors, key=lambda k: float(self.memory.arms[k].mean))
 
     def _forget(self, keep: Collection[int]) -> None:
+        """All arms survive, the kept ones included."""
         del keep
-        self.survivors = list(range(self.n_arms))
+        self._keep(range(self.n_arms))
         self._restart()
 
     def add_arm(self) -> None:
-        """One more arm, which survives so far."""
         super().add_arm()
-        self.survivors.append(self.n_arms - 1)
         self._restart()
 
     def remove_arm(self, arm: int) -> None:
-        """One arm less; if it was the last survivor, all others are in again."""
+        """If it was the last survivor, all other arms survive again."""
         super().remove_arm(arm)
-        rest = [k - (k > arm) for k in self.survivors if k != arm]
-        self.survivors = rest or list(range(self.n_arms))
-        if not rest:
-            self._restart()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The memory and the survivors."""
-        return super().state_dict() | {"survivors": list(self.survivors)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self.survivors = list(state["survivors"])
+        if not self.survivors:
+            self._forget(())
 
 
+@BANDITS.register("successiveelimination")
 class SuccessiveElimination(Elimination):
-    """After each pull of all survivors, those with x_k + α(n_k) <= max_j (x_j - α(n_j)) are out: Even-Dar et al. (2002).
+    """After each pull of all survivors, eliminate those with x_k + α(n_k) <= max_j (x_j - α(n_j)): Even-Dar et al. (2002).
 
-    α(n) = √(ln(5 K n² / δ) / n). With n equal for all, it is their x_max - x_k >= 2 α; unequal n occur after a reset that keeps
-    arms. The last survivor is optimal with probability 1 - δ.
+    α(n) = √(ln(5 K n² / δ) / n). With equal n this is their x_max - x_k >= 2 α; n may differ after a reset that keeps arms. The
+    last survivor is optimal with probability 1 - δ.
 
     Args:
         n_arms: K.
-        delta: δ, the probability to rule out the best arm.
-        epsilon: the error that is accepted, in units of `spread`: once α <= ε / 2, the leader is the only survivor.
+        delta: δ, the probability to eliminate the best arm.
+        epsilon: the accepted error, in units of `spread`: once α <= ε / 2, the leader is the only survivor.
         rng: not used.
     """
+
+    extra_state = ("tested",)
+    use = "to commit to the best arm with high confidence"
+    guarantee = "the best arm with probability 1 - δ, after O(ln(K / (δ Δ)) / Δ²) pulls of an arm"
 
     def __init__(self, n_arms: int, *, delta: float = 0.1, epsilon: float = 0.0, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
         require(0 < delta < 1, "0 < delta < 1", delta=delta)
         require(epsilon >= 0, "epsilon >= 0", epsilon=epsilon)
-        self.delta, self.epsilon, self._tested = delta, epsilon, 0
+        self.delta, self.epsilon, self.tested = delta, epsilon, 0  # tested: rewards of each survivor at the last test
 
     def _test(self) -> None:
-        fewest = min(int(self.memory.settled[arm]) for arm in self.survivors)
-        if fewest <= self._tested:
+        arms = {k: self.memory.arms[k] for k in self.survivors}
+        fewest = min(int(arm.rewards) for arm in arms.values())
+        if fewest <= self.tested:
             return  # not every survivor has a new reward yet
-        self._tested = fewest
+        self.tested = fewest
         if elimination_radius(self.n_arms, fewest, self.delta) <= self.epsilon / 2:
-            self.survivors = [self._leader()]
+            self._keep([self._leader()])
             return
-        radius = {k: self.spread * elimination_radius(self.n_arms, self.memory.settled[k], self.delta) for k in self.survivors}
-        bar = max(self.memory.mean(k) - radius[k] for k in self.survivors)
-        self.survivors = [k for k in self.survivors if self.memory.mean(k) + radius[k] > bar]
+        radius = {k: self.spread * elimination_radius(self.n_arms, arm.rewards, self.delta) for k, arm in arms.items()}
+        bar = max(arm.mean - radius[k] for k, arm in arms.items())
+        self._keep([k for k, arm in arms.items() if arm.mean + radius[k] > bar])
 
     def _restart(self) -> None:
-        self._tested = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """The survivors and how many pulls of each the last test saw."""
-        return super().state_dict() | {"tested": self._tested}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self._tested = state["tested"]
+        self.tested = 0
 
 
+@dataclass(slots=True)
+class StagedCandidate(Candidate):
+    """Adds the rewards that arrived in this stage."""
+
+    fresh: int = 0
+    fresh_total: float = 0.0
+
+
+@BANDITS.register("medianelimination")
 class MedianElimination(Elimination):
-    """In each stage every survivor gets the same number of fresh rewards, and the better half survives: Even-Dar et al. (2002).
+    """In each stage every survivor gets the same number of new rewards, and the better half survives: Even-Dar et al. (2002).
 
-    The last survivor is within ε of the best with probability 1 - δ. The better half of S arms has ⌈S / 2⌉; they keep all at or
-    above the median, which is the same without ties and never ends with them. A reward belongs to the stage in which it arrives.
+    The last survivor is within ε of the best with probability 1 - δ. The better half of S arms has ⌈S / 2⌉ arms; the article
+    keeps all at or above the median, which is the same without ties but never ends with them. A reward belongs to the stage in
+    which it arrives.
 
     Args:
         n_arms: K.
@@ -149,61 +163,57 @@ class MedianElimination(Elimination):
         rng: not used.
     """
 
+    arm_type = StagedCandidate
+    extra_state = ("stage",)
+    use = "to commit to a good arm out of many"
+    guarantee = "an arm within ε of the best with probability 1 - δ, after O(K / ε² ln(1/δ)) rounds"
+
     def __init__(self, n_arms: int, *, epsilon: float = 0.2, delta: float = 0.1, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
         require(0 < epsilon <= 1, "0 < epsilon <= 1", epsilon=epsilon)
         require(0 < delta < 1, "0 < delta < 1", delta=delta)
-        self.epsilon, self.delta = epsilon, delta
-        self._restart()
+        self.epsilon, self.delta, self.stage = epsilon, delta, 1
 
     def _restart(self) -> None:
-        self._stage = 0
-        self._next_stage()
+        self._start_stage(1)
 
-    def _next_stage(self) -> None:
-        self._stage += 1
-        self._fresh, self._sums = [0] * self.n_arms, [0.0] * self.n_arms  # (K,) rewards that arrived in this stage
+    def _start_stage(self, stage: int) -> None:
+        self.stage = stage
+        for arm in self.memory.arms:
+            arm.fresh, arm.fresh_total = 0, 0.0
 
-    def _learn(self, arm: int, reward: float, ticket: int) -> None:
-        self._fresh[arm] += 1
-        self._sums[arm] += reward
-        super()._learn(arm, reward, ticket)
+    def _learn(self, settled: Round, reward: float) -> None:
+        settled.arm.fresh += 1
+        settled.arm.fresh_total += reward
+        super()._learn(settled, reward)
 
     def _test(self) -> None:
-        needed = median_elimination_pulls(self._stage, self.epsilon, self.delta)
-        if min(self._fresh[k] for k in self.survivors) >= needed:
-            ranked = sorted(self.survivors, key=lambda k: -self._sums[k] / self._fresh[k])  # stable: low numbers first
-            self.survivors = sorted(ranked[: math.ceil(len(ranked) / 2)])
-            self._next_stage()
+        arms: list[StagedCandidate] = self.memory.arms
+        survivors = self.survivors
+        needed = median_elimination_pulls(self.stage, self.epsilon, self.delta)
+        if min(arms[k].fresh for k in survivors) >= needed:
+            ranked = sorted(survivors, key=lambda k: -arms[k].fresh_total / arms[k].fresh)  # stable: low numbers first
+            self._keep(ranked[: math.ceil(len(ranked) / 2)])
+            self._start_stage(self.stage + 1)
 
-    def _pulls(self, arm: int) -> float:
-        return self._fresh[arm] + self.memory.counts[arm] - self.memory.settled[arm]
-
-    def remove_arm(self, arm: int) -> None:
-        """One arm less."""
-        super().remove_arm(arm)
-        if len(self._fresh) > self.n_arms:  # no restart
-            del self._fresh[arm], self._sums[arm]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The survivors, the stage and its rewards."""
-        return super().state_dict() | {"stage": self._stage, "fresh": list(self._fresh), "stage_sums": list(self._sums)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self._stage, self._fresh, self._sums = state["stage"], list(state["fresh"]), list(state["stage_sums"])
+    def _pulls(self, k: int) -> float:
+        arm: StagedCandidate = self.memory.arms[k]
+        return arm.fresh + arm.pulls - arm.rewards
 
 
+@BANDITS.register("explorethencommit")
 class ExploreThenCommit(Elimination):
-    """Each arm m times, then the one with the best mean for good.
+    """Pull each arm m times, then always the one with the best mean.
 
     Args:
         n_arms: K.
-        pulls: m; by default ⌈(T / K)^(2/3)⌉, for a regret of order K^(1/3) T^(2/3), up to a logarithm, whatever the arms.
-        horizon: T, of use without `pulls` alone.
+        pulls: m, by default `⌈(T / K)^(2/3)⌉`: a regret of order K^(1/3) T^(2/3), up to a logarithm, for any arms.
+        horizon: T, used only if `pulls` is not given.
         rng: not used.
     """
+
+    use = "as a baseline"
+    guarantee = "O(K^(1/3) T^(2/3)) up to a logarithm"
 
     def __init__(self, n_arms: int, *, pulls: int | None = None, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
@@ -212,8 +222,8 @@ class ExploreThenCommit(Elimination):
         self.pulls = math.ceil((horizon / n_arms) ** (2 / 3)) if pulls is None else pulls
 
     def _test(self) -> None:
-        if min(self.memory.settled[arm] for arm in self.survivors) >= self.pulls:
-            self.survivors = [self._leader()]
+        if min(self.memory.arms[k].rewards for k in self.survivors) >= self.pulls:
+            self._keep([self._leader()])
 
     def _restart(self) -> None:
-        """There is one stage, and the memory knows all of it."""
+        """There is one stage, and the memory has all of it."""

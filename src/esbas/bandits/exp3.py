@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
-from esbas.bandits.bandit import DEFAULT_HORIZON, Rng
+from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
+from esbas.bandits.memory_bandit import Arm
 from esbas.bandits.random_bandit import RandomBandit
 from esbas.errors import require
 
@@ -21,7 +23,7 @@ def exp3s_gamma(n_arms: float, horizon: float, switches: float) -> float:
 
 
 def exp3_gain(gamma: float, n_arms: float, reward: float, probability: float) -> float:
-    """By how much the logarithm of the drawn arm's weight grows: γ r / (K p)."""
+    """The increase of the logarithm of the drawn arm's weight: γ r / (K p)."""
     return gamma * reward / (n_arms * probability)
 
 
@@ -31,77 +33,11 @@ def mixed(gamma: float, n_arms: float, share: float) -> float:
 
 
 def shares(logs: list[float]) -> list[float]:
-    """(K,): weights given by their logarithms, over their sum; nothing overflows."""
+    """(K,): the weights with these logarithms, divided by their sum; nothing overflows."""
     largest = max(logs)
     weights = [math.exp(log - largest) for log in logs]
     total = sum(weights)
     return [weight / total for weight in weights]
-
-
-class Exp3(RandomBandit):
-    """Draw from p_k = (1 - γ) w_k / Σ w + γ / K; a reward r multiplies w_k by exp(γ r / (K p_k)): Auer et al. (2002b).
-
-    Weights only compare arms. So a new arm starts with the mean weight, and after a reset the arms kept keep their weights
-    relative to each other while the others start with the mean weight of those.
-
-    Args:
-        n_arms: K.
-        gamma: γ; by default √(K ln K / ((e - 1) T)).
-        horizon: T, of use without `gamma` alone.
-        rng: of the draws.
-    """
-
-    def __init__(self, n_arms: int, *, gamma: float | None = None, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
-        super().__init__(n_arms, rng=rng)
-        require(gamma is None or 0 < gamma <= 1, "0 < gamma <= 1", gamma=gamma)
-        require(horizon >= 1, "horizon >= 1", horizon=horizon)
-        self._given, self.horizon = gamma, horizon
-        self._logs = [0.0] * n_arms  # (K,) logarithms of the weights, the largest of them 0
-        self.gamma = self._tuned()
-
-    def _tuned(self) -> float:
-        """γ for the present number of arms."""
-        return exp3_gamma(self.n_arms, self.horizon) if self._given is None else self._given
-
-    def probabilities(self) -> list[float]:
-        """(K,)."""
-        return [mixed(self.gamma, self.n_arms, share) for share in shares(self._logs)]
-
-    def _step(self, arm: int, reward: float, probability: float) -> None:
-        self._logs[arm] += exp3_gain(self.gamma, self.n_arms, reward, probability)
-        self._normalise()
-
-    def _normalise(self) -> None:
-        largest = max(self._logs)
-        self._logs = [log - largest for log in self._logs]
-
-    def _forget(self, keep: Collection[int]) -> None:
-        mean = log_mean([self._logs[arm] for arm in keep])
-        self._logs = [log if arm in keep else mean for arm, log in enumerate(self._logs)]
-        self._normalise()
-
-    def add_arm(self) -> None:
-        """One more arm, with the mean weight."""
-        super().add_arm()
-        self._logs.append(log_mean(self._logs))
-        self.gamma = self._tuned()
-
-    def remove_arm(self, arm: int) -> None:
-        """One arm less."""
-        super().remove_arm(arm)
-        del self._logs[arm]
-        self._normalise()
-        self.gamma = self._tuned()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The memory, the rounds in flight and the weights."""
-        return super().state_dict() | {"log_weights": list(self._logs)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self._logs = list(state["log_weights"])
-        self.gamma = self._tuned()
 
 
 def log_mean(logs: list[float]) -> float:
@@ -112,19 +48,96 @@ def log_mean(logs: list[float]) -> float:
     return largest + math.log(sum(math.exp(log - largest) for log in logs) / len(logs))
 
 
-class Exp3S(Exp3):
-    """Exp3.S: the weights become w_k exp(γ r / (K p_k)) + (e α / K) Σ w, with the sum before the step: Auer et al. (2002b).
+@dataclass(slots=True)
+class WeightedArm(Arm):
+    """Adds the logarithm of the arm's weight; the largest of all arms is 0."""
 
-    No weight ever falls far behind, so that the best arm may change.
+    log_weight: float = 0.0
+
+
+@BANDITS.register("exp3")
+class Exp3(RandomBandit):
+    """Draw from p_k = (1 - γ) w_k / Σ w + γ / K; a reward r multiplies w_k by exp(γ r / (K p_k)): Auer et al. (2002b).
+
+    Weights only compare arms. So a new arm starts with the mean weight; after a reset, the kept arms keep their weights relative
+    to each other, and the other arms start with the mean weight of the kept ones.
 
     Args:
         n_arms: K.
-        gamma: γ; by default √(K (S ln(K T) + e) / ((e - 1) T)).
-        alpha: α; by default 1 / T.
-        switches: S, in how many stretches of rounds the best arm stays the same.
-        horizon: T.
-        rng: of the draws.
+        gamma: γ, by default `√(K ln K / ((e - 1) T))`.
+        horizon: T, used only if `gamma` is not given.
+        rng: for the draws.
     """
+
+    arm_type = WeightedArm
+    setting = "adversarial rewards"
+    use = "nothing is known about the arms; rewards may even be hostile"
+    guarantee = "2.63 √(K T ln K) against the best single arm"
+
+    def __init__(self, n_arms: int, *, gamma: float | None = None, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
+        super().__init__(n_arms, rng=rng)
+        require(gamma is None or 0 < gamma <= 1, "0 < gamma <= 1", gamma=gamma)
+        require(horizon >= 1, "horizon >= 1", horizon=horizon)
+        self._given, self.horizon = gamma, horizon
+        self.gamma = self._tuned()
+
+    def _tuned(self) -> float:
+        """γ for the present number of arms."""
+        return exp3_gamma(self.n_arms, self.horizon) if self._given is None else self._given
+
+    def _logs(self) -> list[float]:
+        return [arm.log_weight for arm in self.memory.arms]
+
+    def _set_logs(self, logs: list[float]) -> None:
+        largest = max(logs)
+        for arm, log in zip(self.memory.arms, logs, strict=True):
+            arm.log_weight = log - largest
+
+    def probabilities(self) -> list[float]:
+        return [mixed(self.gamma, self.n_arms, share) for share in shares(self._logs())]
+
+    def _step(self, arm: Any, reward: float, probability: float) -> None:
+        arm.log_weight += exp3_gain(self.gamma, self.n_arms, reward, probability)
+        self._set_logs(self._logs())
+
+    def _forget(self, keep: Collection[int]) -> None:
+        logs = self._logs()
+        mean = log_mean([logs[k] for k in keep])
+        self._set_logs([log if k in keep else mean for k, log in enumerate(logs)])
+
+    def add_arm(self) -> None:
+        mean = log_mean(self._logs())
+        super().add_arm()
+        self.memory.arms[-1].log_weight = mean
+        self.gamma = self._tuned()
+
+    def remove_arm(self, arm: int) -> None:
+        super().remove_arm(arm)
+        self._set_logs(self._logs())
+        self.gamma = self._tuned()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.gamma = self._tuned()
+
+
+@BANDITS.register("exp3s")
+class Exp3S(Exp3):
+    """Exp3.S: the weights become w_k exp(γ r / (K p_k)) + (e α / K) Σ w, with the sum before the step: Auer et al. (2002b).
+
+    No weight ever becomes negligible, so the best arm may change.
+
+    Args:
+        n_arms: K.
+        gamma: γ, by default `√(K (S ln(K T) + e) / ((e - 1) T))`.
+        alpha: α, by default `1 / T`.
+        switches: S, the number of stretches of rounds in which the best arm stays the same.
+        horizon: T.
+        rng: for the draws.
+    """
+
+    use = "as Exp3, if the best arm changes"
+    guarantee = "O(√(S K T ln(K T))) against any sequence of S stretches"
 
     def __init__(
         self,
@@ -144,8 +157,7 @@ class Exp3S(Exp3):
     def _tuned(self) -> float:
         return exp3s_gamma(self.n_arms, self.horizon, self.switches) if self._given is None else self._given
 
-    def _step(self, arm: int, reward: float, probability: float) -> None:
-        shared = log_mean(self._logs) + 1 + math.log(self.alpha)  # of e α / K · Σ w
-        self._logs[arm] += exp3_gain(self.gamma, self.n_arms, reward, probability)
-        self._logs = [max(log, shared) + math.log1p(math.exp(-abs(log - shared))) for log in self._logs]
-        self._normalise()
+    def _step(self, arm: Any, reward: float, probability: float) -> None:
+        shared = log_mean(self._logs()) + 1 + math.log(self.alpha)  # of e α / K · Σ w
+        arm.log_weight += exp3_gain(self.gamma, self.n_arms, reward, probability)
+        self._set_logs([max(log, shared) + math.log1p(math.exp(-abs(log - shared))) for log in self._logs()])

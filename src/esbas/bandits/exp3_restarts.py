@@ -1,11 +1,12 @@
-"""Exp3 with restarts: at set times (Rexp3), or when it seems wrong about the best arm (Exp3.R)."""
+"""Exp3 with restarts: at fixed times (Rexp3), or when the best arm seems to have changed (Exp3.R)."""
 
 import math
 from collections.abc import Collection
-from typing import Any
+from dataclasses import dataclass
 
-from esbas.bandits.bandit import DEFAULT_HORIZON, Rng
-from esbas.bandits.exp3 import Exp3, exp3_gamma
+from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
+from esbas.bandits.exp3 import Exp3, WeightedArm, exp3_gamma
+from esbas.bandits.memory_bandit import Round
 from esbas.errors import require
 
 
@@ -14,21 +15,26 @@ def rexp3_batch(n_arms: float, horizon: float, variation: float) -> int:
     return max(math.ceil(math.pow(n_arms * math.log(n_arms), 1.0 / 3.0) * math.pow(horizon / variation, 2.0 / 3.0)), 1)
 
 
+@BANDITS.register("rexp3")
 class Rexp3(Exp3):
-    """Exp3 that starts anew every Δ = ⌈(K ln K)^(1/3) (T / V)^(2/3)⌉ rounds: Besbes, Gur & Zeevi (2014).
+    """Exp3 that restarts every Δ = ⌈(K ln K)^(1/3) (T / V)^(2/3)⌉ rounds: Besbes, Gur & Zeevi (2014).
 
-    γ = √(K ln K / ((e - 1) Δ)). A reward that arrives when its batch of rounds is over counts for `means` alone.
+    γ = √(K ln K / ((e - 1) Δ)). A reward that arrives after its batch of rounds has ended changes only `means`.
 
     Args:
         n_arms: K.
-        variation: V, by how much the arms' expectations change in all within the horizon.
+        variation: V, the total change of the arms' expectations within the horizon.
         horizon: T.
-        rng: of the draws.
+        rng: for the draws.
     """
+
+    extra_state = ("played",)
+    use = "as Exp3, if the expectations vary by V in total"
+    guarantee = "O((K ln K V)^(1/3) T^(2/3))"
 
     def __init__(self, n_arms: int, *, variation: float = 1.0, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
         require(variation > 0, "variation > 0", variation=variation)
-        self.variation, self._played = variation, 0
+        self.variation, self.played = variation, 0  # played: rounds of this batch
         super().__init__(n_arms, horizon=horizon, rng=rng)
 
     def _tuned(self) -> float:
@@ -37,52 +43,64 @@ class Rexp3(Exp3):
 
     def probabilities(self) -> list[float]:
         """(K,): uniform in the first round of a batch."""
-        return super().probabilities() if self._played < self.batch else [1 / self.n_arms] * self.n_arms
+        return super().probabilities() if self.played < self.batch else [1 / self.n_arms] * self.n_arms
 
     def pull(self, arm: int, *, probability: float | None = None) -> int:
-        """Start a round, and before it a batch if the last one is full."""
+        """Start a round; start a batch before it if the last one is full."""
         ticket = super().pull(arm, probability=probability)
-        if self._played >= self.batch:
-            self._played, self._logs = 0, [0.0] * self.n_arms
-            self._open = {ticket: self._open[ticket]}
-        self._played += 1
+        if self.played >= self.batch:
+            self.played = 0
+            self._set_logs([0.0] * self.n_arms)
+            for other, each in self.memory.open.items():
+                if other != ticket:
+                    each.note = None  # its batch has ended
+        self.played += 1
         return ticket
 
+    def _learn(self, settled: Round, reward: float) -> None:
+        if settled.note is not None:
+            super()._learn(settled, reward)
+
     def withdraw(self, pull: int) -> None:
-        """Undo a pull."""
-        self._played -= pull in self._open
+        opened = self.memory.open.get(pull)
+        self.played -= opened is not None and opened.note is not None
         super().withdraw(pull)
 
     def _forget(self, keep: Collection[int]) -> None:
         super()._forget(keep)
-        self._played = 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """That of Exp3, and the rounds of the batch so far."""
-        return super().state_dict() | {"played": self._played}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self._played = state["played"]
+        self.played = 0
 
 
+@dataclass(slots=True)
+class DriftArm(WeightedArm):
+    """Adds the rewards of uniform rounds in this interval."""
+
+    seen: int = 0
+    seen_total: float = 0.0
+
+
+@BANDITS.register("exp3r")
 class Exp3R(Exp3):
     """Exp3 with a drift detector, Exp3.R of Allesiardo & Féraud (2015).
 
-    A share γ of the rounds is drawn uniformly, whatever the weights. Once each arm has γ H / K rewards of such rounds, their
+    A share γ of the rounds is drawn uniformly, regardless of the weights. Once each arm has γ H / K rewards of such rounds, their
     means are compared: if another arm beats the one that Exp3 prefers by 2 ε, with ε = √(K ln(1 / δ) / (2 γ H)), all weights
-    become equal again. In any case the rewards are then counted anew. Whether a round was uniform is drawn when it starts, with
-    probability (γ / K) / p_k, which comes to the same.
+    become equal again. In either case a new interval starts. Whether a round was uniform is drawn when it starts, with
+    probability (γ / K) / p_k, which is equivalent.
 
     Args:
         n_arms: K.
-        gamma: γ; by default √(K ln K ln T / T), as in their Corollary 1.
-        interval: H; by default 10 √(T ln T). They leave the factor open; with 1 and three arms, 2 ε > 1: the test is idle.
-        delta: δ; by default √(ln T / (K T)).
+        gamma: γ, by default `√(K ln K ln T / T)`, as in their Corollary 1.
+        interval: H, by default `10 √(T ln T)`. The article leaves the factor open; with 1 and three arms, 2 ε > 1 and the test
+            could never act.
+        delta: δ, by default `√(ln T / (K T))`.
         horizon: T.
-        rng: of the draws.
+        rng: for the draws.
     """
+
+    arm_type = DriftArm
+    use = "as Exp3, if changes are clear"
+    guarantee = "O(N √(T ln T)) for N changes that its test can detect"
 
     def __init__(
         self,
@@ -100,8 +118,6 @@ class Exp3R(Exp3):
         self.interval = 10 * math.sqrt(horizon * math.log(horizon)) if interval is None else interval
         self._delta = delta
         super().__init__(n_arms, gamma=gamma, horizon=horizon, rng=rng)
-        self._uniform: set[int] = set()  # tickets of rounds that were drawn uniformly
-        self._clear()
 
     def _tuned(self) -> float:
         gamma = math.sqrt(self.n_arms * math.log(self.n_arms) * math.log(self.horizon) / self.horizon)
@@ -113,60 +129,39 @@ class Exp3R(Exp3):
         delta = math.sqrt(math.log(self.horizon) / (self.n_arms * self.horizon)) if self._delta is None else self._delta
         return 2 * math.sqrt(self.n_arms * math.log(1 / delta) / (2 * self.gamma * self.interval))
 
-    def _clear(self) -> None:
-        self._seen, self._sums = [0] * self.n_arms, [0.0] * self.n_arms  # (K,) uniform rewards of this interval
+    def _start_interval(self) -> None:
+        for arm in self.memory.arms:
+            arm.seen, arm.seen_total = 0, 0.0
 
     def pull(self, arm: int, *, probability: float | None = None) -> int:
-        """Start a round."""
+        """Start a round; its note is the probability and whether the round is uniform."""
         ticket = super().pull(arm, probability=probability)
-        if self.rng.random() * self.probability(ticket) < self.gamma / self.n_arms:
-            self._uniform.add(ticket)
+        opened = self.memory.open[ticket]
+        opened.note = [opened.note, self.rng.random() * opened.note < self.gamma / self.n_arms]
         return ticket
 
-    def _learn(self, arm: int, reward: float, ticket: int) -> None:
-        super()._learn(arm, reward, ticket)
-        if ticket in self._uniform:
-            self._uniform.remove(ticket)
-            self._seen[arm] += 1
-            self._sums[arm] += reward
+    def _learn(self, settled: Round, reward: float) -> None:
+        probability, uniform = settled.note
+        self._step(settled.arm, reward, probability)
+        if uniform:
+            settled.arm.seen += 1
+            settled.arm.seen_total += reward
             self._test()
 
     def _test(self) -> None:
-        if self.n_arms == 1 or min(self._seen) < self.gamma * self.interval / self.n_arms:
+        arms: list[DriftArm] = self.memory.arms
+        if self.n_arms == 1 or min(arm.seen for arm in arms) < self.gamma * self.interval / self.n_arms:
             return
-        means = [total / seen for total, seen in zip(self._sums, self._seen, strict=True)]
-        presumed = max(range(self.n_arms), key=self._logs.__getitem__)
+        means = [arm.seen_total / arm.seen for arm in arms]
+        presumed = max(range(self.n_arms), key=self._logs().__getitem__)
         if max(means) - means[presumed] >= self.threshold:
-            self._logs = [0.0] * self.n_arms
-        self._clear()
-
-    def withdraw(self, pull: int) -> None:
-        """Undo a pull."""
-        super().withdraw(pull)
-        self._uniform.discard(pull)
+            self._set_logs([0.0] * self.n_arms)
+        self._start_interval()
 
     def _forget(self, keep: Collection[int]) -> None:
         super()._forget(keep)
-        self._uniform.clear()
-        self._clear()
+        self._start_interval()
 
     def add_arm(self) -> None:
-        """One more arm; the interval starts anew."""
         super().add_arm()
-        self._clear()
-
-    def remove_arm(self, arm: int) -> None:
-        """One arm less."""
-        super().remove_arm(arm)
-        del self._seen[arm], self._sums[arm]
-        self._uniform &= self._open.keys()
-
-    def state_dict(self) -> dict[str, Any]:
-        """That of Exp3, and the uniform rewards of the interval."""
-        detector = {"seen": list(self._seen), "sums": list(self._sums), "uniform": sorted(self._uniform)}
-        return super().state_dict() | detector
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self._seen, self._sums, self._uniform = list(state["seen"]), list(state["sums"]), set(state["uniform"])
+        self._start_interval()

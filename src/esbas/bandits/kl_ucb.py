@@ -1,10 +1,9 @@
-"""KL-UCB: the upper confidence bound that fits rewards in [0, 1]."""
+"""KL-UCB: an upper confidence bound for rewards in [0, 1]."""
 
 import math
 
-from esbas.bandits.bandit import Rng
-from esbas.bandits.memory_bandit import IndexBandit
-from esbas.bandits.memory_bandit import AllRounds, Memory
+from esbas.bandits.bandit import BANDITS, Rng
+from esbas.bandits.memory_bandit import IndexBandit, Memory
 from esbas.errors import require
 
 
@@ -22,8 +21,8 @@ def kl_ucb_level(time: float, c: float) -> float:
 def kl_upper_bound(mean: float, divergence: float) -> float:
     """The largest q in [mean, 1] with kl(mean, q) <= divergence.
 
-    Newton's method from above: kl is convex in q, so each step ends between the solution and the last one. Two bounds on q start
-    it: Pinsker's inequality, and kl(p, q) >= p ln p + (1 - p) ln((1 - p) / (1 - q)).
+    Newton's method from above: kl is convex in q, so each step ends between the solution and the last iterate. It starts from the
+    smaller of two bounds: Pinsker's inequality, and kl(p, q) >= p ln p + (1 - p) ln((1 - p) / (1 - q)).
     """
     if mean >= 1.0 or divergence <= 0.0:
         return mean
@@ -39,17 +38,20 @@ def kl_upper_bound(mean: float, divergence: float) -> float:
     return max(q, mean)
 
 
+@BANDITS.register("klucb")
 class KLUCB(IndexBandit):
-    """The largest q with n_k kl(x_k, q) <= ln n + c ln ln n: Garivier & Cappé (2011); they advise c = 0.
+    """The largest q with n_k kl(x_k, q) <= ln n + c ln ln n: Garivier & Cappé (2011); they recommend c = 0.
 
-    n_k pulls and mean x_k of arm k, n pulls in all. Rewards lie in [0, 1].
+    n_k pulls and mean x_k of arm k, n pulls in total. Rewards lie in [0, 1].
     """
 
+    use = "0/1 rewards, or any in [0, 1]"
+    guarantee = "the smallest possible for 0/1 rewards as T grows (proof with c = 3)"
+
     def __init__(self, n_arms: int, *, c: float = 0.0, memory: Memory | None = None, rng: Rng = None) -> None:
-        super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
+        super().__init__(n_arms, memory=memory, rng=rng)
         require(c >= 0, "c >= 0", c=c)
         self.c = c
 
     def index(self, mean: float, pulls: float) -> float:
-        """The formula above."""
         return kl_upper_bound(min(max(mean, 0.0), 1.0), kl_ucb_level(self.memory.total, self.c) / pulls)

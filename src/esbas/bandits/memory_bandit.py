@@ -15,7 +15,7 @@ from esbas.errors import require
 
 @dataclass(slots=True)
 class Arm:
-    """The statistics of one arm. Bandits that need more per arm subclass it and pass the class to their memory."""
+    """The statistics of one arm. A bandit that needs more per arm subclasses it: see `MemoryBandit.arm_type`."""
 
     pulls: float = 0  # n_k, rounds in flight included; may be a fraction (`Discounted`)
     rewards: float = 0  # how many of these have a reward
@@ -26,12 +26,16 @@ class Arm:
     def state_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
 
 @dataclass(slots=True)
 class Round:
     """A round in flight: its arm, and plain data that the bandit wants to keep until the reward arrives."""
 
-    arm: Arm
+    arm: Any  # an Arm, or the subclass that the bandit uses
     note: Any = None
 
 
@@ -65,22 +69,26 @@ def grown_variance(variance: float, before: float, weight: float, distance: floa
 
 
 class AllRounds:
-    """Remembers every round. `arm` creates the record of a new arm."""
+    """Remembers every round. `arm` creates the record of a new arm.
+
+    Rounds in flight refer to their arm by its record, so they stay valid when the numbers of the arms change.
+    """
 
     def __init__(self, n_arms: int, *, arm: Callable[[], Arm] = Arm) -> None:
         self._new_arm = arm
-        self.arms = [arm() for _ in range(n_arms)]
+        self.arms: list[Any] = [arm() for _ in range(n_arms)]  # records that `arm` created
         self.total: float = 0  # pulls of all arms
         self.rounds = 0
         self.open: dict[int, Round] = {}
 
     def variance(self, k: int) -> float:
         """The variance of the arm's rewards, NaN without a reward."""
-        return self.arms[k].variance if self.arms[k].rewards else math.nan
+        arm: Arm = self.arms[k]
+        return arm.variance if arm.rewards else math.nan
 
     def prior(self) -> float:
         """The mean reward of all arms, 0 without any: stands in for an arm that has only rounds in flight."""
-        rewards = sum(arm.rewards for arm in self.arms)
+        rewards: float = sum(arm.rewards for arm in self.arms)
         return sum(arm.total for arm in self.arms) / rewards if rewards else 0.0
 
     def pull(self, k: int) -> int:
@@ -132,27 +140,29 @@ class AllRounds:
         return {"arms": [arm.state_dict() for arm in self.arms], "rounds": self.rounds, "open": opened}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.arms = [self._loaded_arm(saved) for saved in state["arms"]]
+        self.arms = [self._new_arm() for _ in state["arms"]]
+        for arm, saved in zip(self.arms, state["arms"], strict=True):
+            arm.load_state_dict(saved)
         self.rounds = state["rounds"]
         self.open = {ticket: Round(self.arms[k], note) for ticket, k, note in state["open"]}
         self.total = sum(arm.pulls for arm in self.arms)
-
-    def _loaded_arm(self, saved: dict[str, Any]) -> Arm:
-        arm = self._new_arm()
-        for name, value in saved.items():
-            setattr(arm, name, value)
-        return arm
 
 
 class MemoryBandit(Bandit):
     """A bandit over a memory that pulls the arm with the largest index. Subclasses implement `_index`.
 
-    A subclass that keeps more than the memory does also implements `_learn` (a reward has arrived) and `_forget`.
+    A subclass that needs more per arm sets `arm_type`; the memory then resets, adds, removes and saves these records. It may also
+    implement `_learn` (a reward has arrived) and `_forget` (after a reset).
     """
+
+    arm_type: type[Arm] = Arm
+    """The record that the default memory keeps of each arm."""
+    extra_state: tuple[str, ...] = ()
+    """Names of attributes that change and are saved along with the memory."""
 
     def __init__(self, n_arms: int, *, memory: Memory | None = None, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
-        self.memory: Memory = AllRounds(n_arms) if memory is None else memory
+        self.memory: Memory = AllRounds(n_arms, arm=self.arm_type) if memory is None else memory
 
     @abstractmethod
     def _index(self, k: int) -> float:
@@ -222,12 +232,15 @@ class MemoryBandit(Bandit):
         self.memory.remove_arm(arm)
 
     def state_dict(self) -> dict[str, Any]:
-        """The memory; the generator belongs to the caller who passed it in."""
-        return {"n_arms": self.n_arms, "memory": self.memory.state_dict()}
+        """The memory and `extra_state`. The generator is not included: it belongs to the caller who passed it in."""
+        extra = {name: getattr(self, name) for name in self.extra_state}
+        return {"n_arms": self.n_arms, "memory": self.memory.state_dict()} | extra
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.n_arms = state["n_arms"]
         self.memory.load_state_dict(state["memory"])
+        for name in self.extra_state:
+            setattr(self, name, state[name])
 
 
 class IndexBandit(MemoryBandit):

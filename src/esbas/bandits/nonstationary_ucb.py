@@ -1,8 +1,8 @@
-"""Three memories for UCB1 where arms change: a window, a growing window, a discount."""
+"""UCB1 for arms that change, with three memories: a window, a growing window, a discount."""
 
 import math
 
-from esbas.bandits.bandit import DEFAULT_HORIZON, Rng
+from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.discounted import Discounted
 from esbas.bandits.memory_bandit import Memory
 from esbas.bandits.ucb import UCB1, ucb_bonus
@@ -10,16 +10,21 @@ from esbas.bandits.window import Window
 from esbas.errors import require
 
 
+@BANDITS.register("swucb")
 class SWUCB(UCB1):
     """UCB1 on the last w rounds, x_k + √(ξ ln min(t, w) / n_k): SW-UCB of Garivier & Moulines (2011).
 
     Args:
         n_arms: K.
-        window: w; by default 4 √(T ln T), as in their experiments (with breaks known: 2 √(T ln T / breaks)).
-        horizon: T, of use without `window` alone.
-        xi: ξ; they prove their bound for ξ > 1/2 and take 1/2 in experiments.
+        window: w, by default `⌈4 √(T ln T)⌉`, as in their experiments (if the breaks are known: 2 √(T ln T / breaks)).
+        horizon: T, used only if `window` is not given.
+        xi: ξ; their bound holds for ξ > 1/2, their experiments use 1/2.
         rng: not used.
     """
+
+    setting = "changing arms"
+    use = "arms that change abruptly, a few times"
+    guarantee = "O(√(B T) ln T) for B breaks known in advance"
 
     def __init__(
         self, n_arms: int, *, window: int | None = None, horizon: int = DEFAULT_HORIZON, xi: float = 0.5, rng: Rng = None
@@ -27,11 +32,16 @@ class SWUCB(UCB1):
         super().__init__(n_arms, xi=xi, memory=sliding(n_arms, window, horizon), rng=rng)
 
 
+@BANDITS.register("swucbsharp")
 class SWUCBSharp(UCB1):
     """SW-UCB# of Wei & Srivastava (2018): after t rounds x_k + √((1 + α) ln t / n_k) over the last min(⌈λ t^α⌉, t) of them.
 
-    λ = 1/2 and α = 1 give the window of SSBAS. Their α for breaks is (1 - ν) / 2 with T^ν breaks.
+    λ = 1/2 and α = 1 give the window of SSBAS. For T^ν breaks they use α = (1 - ν) / 2.
     """
+
+    setting = "changing arms"
+    use = "as SWUCB, without a horizon"
+    guarantee = "O(T^((1+ν)/2) ln T) for T^ν breaks with α = (1-ν)/2"
 
     def __init__(self, n_arms: int, *, lam: float = 1.0, alpha: float = 0.5, rng: Rng = None) -> None:
         require(lam > 0, "lam > 0", lam=lam)
@@ -40,21 +50,25 @@ class SWUCBSharp(UCB1):
         super().__init__(n_arms, xi=1 + alpha, memory=window, rng=rng)
 
     def index(self, mean: float, pulls: float) -> float:
-        """The formula above: ln t counts all rounds, not those in the window."""
-        return mean + self.spread * ucb_bonus(self.xi, self.memory.rounds, pulls)
+        return mean + self.spread * ucb_bonus(self.xi, self.memory.rounds, pulls)  # t: all rounds, not those in the window
 
 
+@BANDITS.register("discounteducb")
 class DiscountedUCB(UCB1):
-    """x_k + 2 √(ξ ln n / n_k) where a round that s others followed counts γ^s: D-UCB of Garivier & Moulines (2011).
+    """x_k + 2 √(ξ ln n / n_k) where a round followed by s others has weight γ^s: D-UCB of Garivier & Moulines (2011).
 
     Args:
         n_arms: K.
-        discount: γ; by default 0.99, or 1 - √(breaks / T) / 4 where `horizon` is given.
+        discount: γ, by default `0.99, or 1 - √(breaks / T) / 4 with a horizon`.
         horizon: T.
         breaks: how often the arms change within the horizon.
-        xi: ξ; they prove their bound for ξ > 1/2 and take 1/2 in experiments. The factor 2 is theirs.
+        xi: ξ; their bound holds for ξ > 1/2, their experiments use 1/2. The factor 2 is theirs.
         rng: not used.
     """
+
+    setting = "changing arms"
+    use = "arms that drift"
+    guarantee = "O(√(B T) ln T) for B breaks known in advance"
 
     def __init__(
         self,
@@ -69,12 +83,11 @@ class DiscountedUCB(UCB1):
         super().__init__(n_arms, xi=xi, memory=fading(n_arms, discount, horizon, breaks), rng=rng)
 
     def index(self, mean: float, pulls: float) -> float:
-        """The formula above."""
         return mean + 2 * self.spread * ucb_bonus(self.xi, self.memory.total, pulls)
 
 
 def sliding(n_arms: int, window: int | None, horizon: int) -> Memory:
-    """A window of fixed size; the size, if it is not given, from the horizon."""
+    """A window of fixed size, by default computed from the horizon."""
     require(window is None or window >= 1, "window >= 1", window=window)
     require(horizon >= 2, "horizon >= 2", horizon=horizon)
     size = math.ceil(4 * math.sqrt(horizon * math.log(horizon))) if window is None else window
@@ -82,7 +95,7 @@ def sliding(n_arms: int, window: int | None, horizon: int) -> Memory:
 
 
 def fading(n_arms: int, discount: float | None, horizon: int | None, breaks: int) -> Memory:
-    """A discounted memory; the discount, if it is not given, from horizon and breaks."""
+    """A discounted memory; the discount is by default computed from horizon and breaks."""
     require(discount is None or horizon is None, "discount or horizon is given, not both", discount=discount, horizon=horizon)
     require(horizon is None or 0 < breaks <= horizon, "0 < breaks <= horizon", breaks=breaks, horizon=horizon)
     if discount is None:

@@ -8,14 +8,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from esbas.bandits.bandit import Bandit, BanditFactory, Floats, Rng
-from esbas.bandits.random_bandit import RandomBandit
 from esbas.bandits.window import Window
+from esbas.errors import require
 
 Size = Callable[[int], int]
 
 
 def on_window(bandit: BanditFactory, *, size: Size) -> BanditFactory:
-    """The bandit on the last `size(τ)` rounds before round τ: exactly, if it takes a `memory`; else as `Staggered`."""
+    """The bandit on the last `size(τ)` rounds before round τ: exactly if it takes a `memory`, otherwise by `Staggered`."""
     takes_memory = "memory" in inspect.signature(bandit).parameters
     return partial(_exact if takes_memory else Staggered, bandit=bandit, size=size)
 
@@ -25,25 +25,25 @@ def _exact(n_arms: int, *, bandit: BanditFactory, size: Size, rng: Rng = None) -
 
 
 class Staggered(Bandit):
-    """A window for bandits that cannot forget single rounds: two copies, started at different times, each replaced in its turn.
+    """A window for bandits that cannot forget single rounds: two copies that started at different times.
 
-    The older copy chooses, and both learn from all rewards. When it has seen more rounds than the window holds, the younger one
-    takes over; once that has seen half as many, another is started. So what counts is between about a half and the whole of the
-    window. Work per round is that of two bandits.
+    The older copy chooses, and both learn from all rewards. When the older copy has seen more rounds than the window holds, it is
+    dropped and the younger one takes over; once that has seen half as many, a new copy starts. So the choice depends on between
+    about a half and the whole of the window. Work per round is that of two bandits.
 
     Args:
         n_arms: K.
-        bandit: makes the copies.
-        size: of the window before round τ; it may grow with τ.
-        rng: of both copies.
+        bandit: creates the copies.
+        size: size of the window before round τ; it may grow with τ.
+        rng: for both copies.
     """
 
     def __init__(self, n_arms: int, *, bandit: BanditFactory, size: Size, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
         self._factory, self._size, self._rounds = bandit, size, 0
-        self._copies: dict[int, Bandit] = {0: self._new()}  # by the rounds before its start, the older one first
+        self._copies: dict[int, Bandit] = {0: self._new()}  # key: the rounds before its start; the older one first
         self.any_scale = self._older.any_scale
-        self._open: dict[int, tuple[int, dict[int, int]]] = {}  # ticket -> arm and, by start of a copy, the ticket there
+        self._open: dict[int, tuple[int, dict[int, int]]] = {}  # ticket -> arm, and by key of a copy its ticket
 
     def _new(self) -> Bandit:
         return self._factory(self.n_arms, rng=self.rng)
@@ -54,7 +54,7 @@ class Staggered(Bandit):
 
     @property
     def spread(self) -> float:
-        """The width of the rewards' range."""
+        """The width of the range of rewards."""
         return self._older.spread
 
     @spread.setter
@@ -63,25 +63,23 @@ class Staggered(Bandit):
             copy.spread = width
 
     def choose(self, among: Collection[int] | None = None) -> int:
-        """What the older copy chooses."""
         return self._older.choose(among)
 
-    def pull(self, arm: int) -> int:
-        """Start a round in both copies; then see whose turn it is."""
-        older = self._older
-        tickets: dict[int, int] = {}
-        for start, copy in self._copies.items():
-            if copy is not older and isinstance(copy, RandomBandit) and isinstance(older, RandomBandit):
-                chance = older.probability(next(iter(tickets.values())))  # the older copy drew the arm
-                tickets[start] = copy.pull(arm, probability=chance)
-            else:
-                tickets[start] = copy.pull(arm)
+    def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
+        return self._older.propensity(arm, among)
+
+    def pull(self, arm: int, *, probability: float | None = None) -> int:
+        """Start a round in both copies, with the probability that the arm had in the older one."""
+        require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
+        if probability is None:
+            probability = self._older.propensity(arm)
+        tickets = {start: copy.pull(arm, probability=probability) for start, copy in self._copies.items()}
         self._rounds += 1
         self._open[self._rounds] = arm, tickets
-        self._take_turns()
+        self._replace_copies()
         return self._rounds
 
-    def _take_turns(self) -> None:
+    def _replace_copies(self) -> None:
         size = max(self._size(self._rounds + 1), 1)
         start = next(iter(self._copies))
         if self._rounds - start > size and len(self._copies) == 2:
@@ -93,7 +91,7 @@ class Staggered(Bandit):
             self.spread = spread
 
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
-        """End the round in those copies that saw it start."""
+        """End the round in those copies in which it started."""
         self._older.check(reward)
         ticket = self.pull(arm) if pull is None else pull
         for copy, copy_ticket in self._close(ticket):
@@ -104,51 +102,42 @@ class Staggered(Bandit):
         return [(self._copies[start], ticket) for start, ticket in tickets.items() if start in self._copies]
 
     def withdraw(self, pull: int) -> None:
-        """Undo the pull."""
         for copy, ticket in self._close(pull):
             copy.withdraw(ticket)
 
     def reset(self, keep: Collection[int] = ()) -> None:
-        """Both copies forget."""
         self._open.clear()
         for copy in self._copies.values():
             copy.reset(keep)
 
     def add_arm(self) -> None:
-        """One more arm."""
         self.n_arms += 1
         for copy in self._copies.values():
             copy.add_arm()
 
     def remove_arm(self, arm: int) -> None:
-        """One arm less."""
         for copy in self._copies.values():
             copy.remove_arm(arm)
         self.n_arms -= 1
         self._open = {ticket: (k - (k > arm), tickets) for ticket, (k, tickets) in self._open.items() if k != arm}
 
     def indices(self) -> Floats:
-        """(K,): of the older copy."""
         return self._older.indices()
 
     @property
     def counts(self) -> NDArray[Any]:
-        """(K,): of the older copy."""
         return self._older.counts
 
     @property
     def means(self) -> Floats:
-        """(K,): of the older copy."""
         return self._older.means
 
     def state_dict(self) -> dict[str, Any]:
-        """Both copies and the rounds in flight."""
         copies = [[start, copy.state_dict()] for start, copy in self._copies.items()]
         opened = [[ticket, arm, [list(pair) for pair in tickets.items()]] for ticket, (arm, tickets) in self._open.items()]
         return {"n_arms": self.n_arms, "rounds": self._rounds, "copies": copies, "open": opened}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
         self.n_arms, self._rounds = state["n_arms"], state["rounds"]
         self._copies = {}
         for start, saved in state["copies"]:

@@ -1,13 +1,12 @@
-"""R-less-UCB: arms that improve whoever plays, as learners do that share their data."""
+"""R-less-UCB: for arms that improve no matter which one is played, as learners that share their data do."""
 
 import math
 from array import array
-from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any
 
-from esbas.bandits.bandit import Rng
-from esbas.bandits.memory_bandit import AllRounds
-from esbas.bandits.memory_bandit import MemoryBandit
+from esbas.bandits.bandit import BANDITS, Rng
+from esbas.bandits.memory_bandit import AllRounds, Arm, MemoryBandit, Round
 from esbas.errors import require
 
 
@@ -16,115 +15,91 @@ def rising_bonus(sigma: float, alpha: float, time: float, pulls: float, window: 
     return sigma * (time - pulls + window - 1.0) * math.sqrt(10.0 * alpha * math.log(time) / window**3)
 
 
-class RisingArm:
-    """The rewards x(1), ..., x(n) of an arm and four sums over l = n - h + 1, ..., n, kept up in O(1), where h = ⌊ε n⌋."""
+@dataclass(slots=True)
+class RisingArm(Arm):
+    """Adds the rewards x(1), ..., x(n) and four sums over l = n - h + 1, ..., n, updated in O(1), where h = ⌊ε n⌋."""
 
-    def __init__(self) -> None:
-        self._rewards = array("d")
-        self.window = 0  # h
-        self._sums = [0.0] * 4  # of x(l), x(l - h), l x(l), l x(l - h)
+    history: "array[float]" = field(default_factory=lambda: array("d"))
+    window: int = 0  # h
+    recent: float = 0.0  # Σ x(l)
+    early: float = 0.0  # Σ x(l - h)
+    recent_timed: float = 0.0  # Σ l x(l)
+    early_timed: float = 0.0  # Σ l x(l - h)
 
     def add(self, reward: float, epsilon: float) -> None:
-        """One more reward: the window moves by one, or grows by one."""
-        self._rewards.append(reward)
-        n, h = len(self._rewards), math.floor(epsilon * len(self._rewards))
-        recent, early, recent_timed, early_timed = self._sums
+        """Append a reward: the window moves by one, or grows by one."""
+        self.history.append(reward)
+        n, h = len(self.history), math.floor(epsilon * len(self.history))
         if h == self.window:
-            middle, first = self._at(n - h), self._at(n - 2 * h)  # x(n - h) passes from one half to the other, x(n - 2 h) leaves
-            recent += reward - middle
-            early += middle - first
-            recent_timed += n * reward - (n - h) * middle
-            early_timed += n * middle - (n - h) * first
+            middle, first = self._at(n - h), self._at(n - 2 * h)  # x(n - h) moves from one half to the other, x(n - 2 h) leaves
+            self.recent += reward - middle
+            self.early += middle - first
+            self.recent_timed += n * reward - (n - h) * middle
+            self.early_timed += n * middle - (n - h) * first
         else:
-            joining = self._at(n - 2 * h + 1)  # all l - h move back by one, and so does the start
-            recent += reward
-            early += joining
-            recent_timed += n * reward
-            early_timed += early + (n - h) * joining
-        self.window, self._sums = h, [recent, early, recent_timed, early_timed]
+            joining = self._at(n - 2 * h + 1)  # all l - h decrease by one, and so does the first of them
+            self.recent += reward
+            self.early += joining
+            self.recent_timed += n * reward
+            self.early_timed += self.early + (n - h) * joining
+        self.window = h
 
     def _at(self, number: int) -> float:
-        return self._rewards[number - 1]
-
-    @property
-    def pulls(self) -> int:
-        """The number of rewards, n."""
-        return len(self._rewards)
+        return self.history[number - 1]
 
     def estimate(self, time: float) -> float:
         """1/h Σ (x(l) + (t - l) (x(l) - x(l - h)) / h)."""
-        recent, early, recent_timed, early_timed = self._sums
-        return recent / self.window + (time * (recent - early) - (recent_timed - early_timed)) / self.window**2
+        rise = time * (self.recent - self.early) - (self.recent_timed - self.early_timed)
+        return self.recent / self.window + rise / self.window**2
 
     def state_dict(self) -> dict[str, Any]:
-        """The rewards and the sums."""
-        return {"rewards": self._rewards.tolist(), "window": self.window, "sums": list(self._sums)}
+        return Arm.state_dict(self) | {"history": self.history.tolist()}  # super() does not work in a class with slots
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        self._rewards, self.window, self._sums = array("d", state["rewards"]), state["window"], list(state["sums"])
+        Arm.load_state_dict(self, state)
+        self.history = array("d", state["history"])
 
 
+@BANDITS.register("rlessucb")
 class RLessUCB(MemoryBandit):
-    """Where arm k will be in round t, if it goes on improving as it did, and a bonus: R-less-UCB of Metelli et al. (2022).
+    """The expected reward of arm k in round t if it keeps improving at its rate, plus a bonus: R-less-UCB, Metelli et al. (2022).
 
     1/h Σ (x(l) + (t - l) (x(l) - x(l - h)) / h) over its last h = ⌊ε n_k⌋ rewards x(l), l = n_k - h + 1, ..., n_k, plus
     σ (t - n_k + h - 1) √(10 ln(1 / δ_t) / h³). An arm without a window (h = 0) goes first. Rewards count in the order in which
-    they arrive; while an arm has enough pulls but too few rewards, the mean of all arms stands in.
+    they arrive; while an arm has enough pulls but too few rewards, the mean of all arms is used.
 
     Args:
         n_arms: K.
-        epsilon: ε, the window's share of the arm's pulls.
+        epsilon: ε, the size of the window as a share of the arm's pulls.
         alpha: δ_t = t^-α.
-        sigma: how much rewards vary, in units of `spread`; 1/2 is safe for all.
+        sigma: σ, the standard deviation of rewards in units of `spread`; 1/2 is safe for all.
         rng: not used.
     """
 
+    arm_type = RisingArm
     any_scale = True
+    setting = "learning arms"
+    use = "arms that improve no matter which one is played, ever more slowly: learners that share their data"
+    guarantee = "Õ(T^(2/3)) if they improve fast enough"
+    memory: AllRounds
 
     def __init__(self, n_arms: int, *, epsilon: float = 0.25, alpha: float = 4.0, sigma: float = 0.5, rng: Rng = None) -> None:
-        super().__init__(n_arms, memory=AllRounds(n_arms), rng=rng)
+        super().__init__(n_arms, rng=rng)
         require(0 < epsilon < 0.5, "0 < epsilon < 1/2", epsilon=epsilon)
         require(alpha > 0, "alpha > 0", alpha=alpha)
         require(sigma >= 0, "sigma >= 0", sigma=sigma)
         self.epsilon, self.alpha, self.sigma = epsilon, alpha, sigma
-        self._rising = [RisingArm() for _ in range(n_arms)]
 
-    def _index(self, arm: int) -> float:
-        time, record = self.memory.total + 1, self._rising[arm]
-        if record.window:
-            estimate, pulls, window = record.estimate(time), record.pulls, record.window
+    def _index(self, k: int) -> float:
+        arm: RisingArm = self.memory.arms[k]
+        time = self.memory.total + 1
+        if arm.window:
+            estimate, pulls, window = arm.estimate(time), arm.rewards, arm.window
         else:
-            estimate, pulls = self._mean(arm), int(self.memory.counts[arm])
-            window = math.floor(self.epsilon * pulls)
+            estimate, pulls, window = self._mean(arm), arm.pulls, math.floor(self.epsilon * arm.pulls)
         if not window:
             return math.inf
         return estimate + self.spread * rising_bonus(self.sigma, self.alpha, time, pulls, window)
 
-    def _learn(self, arm: int, reward: float, ticket: int) -> None:
-        del ticket
-        self._rising[arm].add(reward, self.epsilon)
-
-    def _forget(self, keep: Collection[int]) -> None:
-        self._rising = [record if arm in keep else RisingArm() for arm, record in enumerate(self._rising)]
-
-    def add_arm(self) -> None:
-        """One more arm."""
-        super().add_arm()
-        self._rising.append(RisingArm())
-
-    def remove_arm(self, arm: int) -> None:
-        """One arm less."""
-        super().remove_arm(arm)
-        del self._rising[arm]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The memory and the rewards of each arm."""
-        return super().state_dict() | {"rising": [record.state_dict() for record in self._rising]}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From plain data."""
-        super().load_state_dict(state)
-        self._rising = [RisingArm() for _ in state["rising"]]
-        for record, saved in zip(self._rising, state["rising"], strict=True):
-            record.load_state_dict(saved)
+    def _learn(self, settled: Round, reward: float) -> None:
+        settled.arm.add(reward, self.epsilon)

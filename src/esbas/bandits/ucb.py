@@ -40,6 +40,7 @@ class UCB1(IndexBandit):
 class SlidingUCB(UCB1):
     """UCB1 on the last floor(τ · fraction) rounds before round τ: the bandit of SSBAS (Section 5) with fraction = 1/2."""
 
+    setting = "learning arms"
     use = "arms that learn: the bandit of SSBAS"
     guarantee = "none proven"
 

@@ -3,9 +3,8 @@
 import math
 from abc import abstractmethod
 
-from esbas.bandits.bandit import Rng
-from esbas.bandits.memory_bandit import AllRounds, Memory
-from esbas.bandits.memory_bandit import MemoryBandit
+from esbas.bandits.bandit import BANDITS, Rng
+from esbas.bandits.memory_bandit import Memory, MemoryBandit
 from esbas.errors import require
 
 
@@ -22,30 +21,31 @@ def ucb_tuned_bonus(variance: float, total: float, pulls: float) -> float:
 
 
 class VarianceBandit(MemoryBandit):
-    """x_k and a bonus that depends on the variance V_k; while all rounds of an arm are in flight, V_k is the largest there is."""
+    """x_k plus a bonus that depends on the variance V_k, the largest possible one while all rounds of the arm are in flight."""
 
     any_scale = True
-
-    def __init__(self, n_arms: int, *, memory: Memory | None = None, rng: Rng = None) -> None:
-        super().__init__(n_arms, memory=memory or AllRounds(n_arms), rng=rng)
 
     @abstractmethod
     def bonus(self, variance: float, pulls: float) -> float:
         """The bonus for rewards in a range of width 1."""
 
-    def _index(self, arm: int) -> float:
-        pulls = self.memory.counts[arm]
-        if not pulls:
+    def _index(self, k: int) -> float:
+        arm = self.memory.arms[k]
+        if not arm.pulls:
             return math.inf
-        variance = self.memory.variance(arm) / self.spread**2
-        return self._mean(arm) + self.spread * self.bonus(variance if variance == variance else 0.25, pulls)
+        variance = self.memory.variance(k) / self.spread**2
+        return self._mean(arm) + self.spread * self.bonus(variance if variance == variance else 0.25, arm.pulls)
 
 
+@BANDITS.register("ucbv")
 class UCBV(VarianceBandit):
     """x_k + √(2 V_k ζ ln t / n_k) + 3 c ζ ln t / n_k: Audibert, Munos & Szepesvári (2009), Theorem 4: ζ > 1 and c = 1.
 
-    V_k is the variance of the arm's rewards (with 1 / n_k), t the number of the round to come.
+    V_k is the variance of the arm's rewards (with 1 / n_k), t the number of the next round.
     """
+
+    use = "rewards that vary little within a known range"
+    guarantee = "O(Σ (σ²/Δ + 1) ln T) for ζ > 1, c = 1"
 
     def __init__(self, n_arms: int, *, zeta: float = 1.2, c: float = 1.0, memory: Memory | None = None, rng: Rng = None) -> None:
         super().__init__(n_arms, memory=memory, rng=rng)
@@ -54,13 +54,14 @@ class UCBV(VarianceBandit):
         self.zeta, self.c = zeta, c
 
     def bonus(self, variance: float, pulls: float) -> float:
-        """The formula above."""
         return ucb_v_bonus(self.zeta, self.c, variance, self.memory.total + 1, pulls)
 
 
+@BANDITS.register("ucbtuned")
 class UCBTuned(VarianceBandit):
     """x_k + √(ln n / n_k · min(1/4, V_k + √(2 ln n / n_k))): Auer, Cesa-Bianchi & Fischer (2002), Section 4."""
 
+    use = "as UCBV, for short runs"
+
     def bonus(self, variance: float, pulls: float) -> float:
-        """The formula above."""
         return ucb_tuned_bonus(variance, self.memory.total, pulls)

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas import seeding
-from esbas.bandits import BANDITS, BanditFactory
+from esbas.bandits import BANDITS, UCB1, BanditFactory
 
 BLOCK = 20
 """Runs in a part: what Ctrl-C loses at most, for each job."""
-ENTRANTS: dict[str, BanditFactory] = BANDITS | {"ucb1-auer": partial(BANDITS["ucb1"], xi=2.0)}
+ENTRANTS: dict[str, BanditFactory] = {name: BANDITS.find(name) for name in BANDITS} | {"ucb1-auer": partial(UCB1, xi=2.0)}
 
 
 def label(name: str) -> str:
