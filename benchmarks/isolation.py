@@ -8,8 +8,7 @@ import gymnasium
 import numpy as np
 
 import esbas
-from esbas.learners import TabularQ
-from esbas.learners.isolated import Isolated
+from esbas.learners import Isolated, TabularQ
 from esbas.limits import limited
 
 CALLS, MEMORY = 2000, 20_000
@@ -22,8 +21,7 @@ def small() -> TabularQ:
 
 def deep() -> Any:
     """With a full memory."""
-    from esbas.learners.dqn import DQN  # here: the other process is to start without PyTorch
-    from esbas.learners.replay import SharedReplay
+    from esbas.learners import DQN, SharedReplay  # here, so that the other process starts without PyTorch
 
     env = gymnasium.make("CartPole-v1")
     replay = SharedReplay(env, capacity=MEMORY)

@@ -115,7 +115,7 @@ class Census(BatchRecorder):
 
 
 class Plain(TabularQ):
-    """Its policy tells no probabilities, so that a check need not draw thousands of actions."""
+    """Its policy has no log-probabilities, so that a check need not draw thousands of actions."""
 
     def policy(self) -> Any:
         return self
@@ -151,8 +151,7 @@ def chance() -> Constant:
 def deep() -> Any:
     import gymnasium  # here, so that the other processes start sooner
 
-    from esbas.learners.dqn import DQN
-    from esbas.learners.replay import SharedReplay
+    from esbas.learners import DQN, SharedReplay
 
     replay = SharedReplay(gymnasium.make("CartPole-v1"), capacity=5000)
     return DQN("deep", replay=replay, learning_starts=100, epsilon=(0.5, 0.1, 300), hidden=(16,))
@@ -213,3 +212,44 @@ class Counting(Unsavable):
 
 def nothing() -> None:
     pass
+
+
+class CompletePolicy:
+    """Has all optional methods of a policy; the object that `start()` returns counts the steps of its episode."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def start(self) -> "CompletePolicy":
+        return CompletePolicy()
+
+    def act(self, observation: Any, rng: np.random.Generator) -> tuple[int, float]:
+        self.steps += 1
+        return self.steps, rng.random()
+
+    def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        return self.act(observation, rng), -1.5 - observation
+
+    def log_probs(self, observations: Any, actions: Any) -> Any:
+        return -1.0 - observations * actions
+
+
+class Complete(TabularQ):
+    """Has all optional methods and attributes of a learner."""
+
+    time_limit = 7.5
+
+    def policy(self) -> Any:
+        return CompletePolicy()
+
+
+class Minimal:
+    """Has no optional methods or attributes, and nor has its policy."""
+
+    name, stationary = "minimal", True
+
+    def policy(self) -> Always:
+        return Always(1)
+
+
+complete = partial(Complete, "complete", states=4, actions=2)

@@ -12,9 +12,9 @@ import torch
 import esbas
 from esbas import seeding
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
-from esbas.learners import _d3_hooks as hooks
-from esbas.learners._d3_names import CONTINUOUS, DISCRETE
-from esbas.learners.d3 import D3Learner
+from esbas.learners.d3 import hooks
+from esbas.learners.d3.learner import D3Learner
+from esbas.learners.d3.names import CONTINUOUS, DISCRETE
 from esbas.spaces import Discrete
 from esbas.testing import Corridor, check_learner
 
@@ -205,10 +205,12 @@ def test_learns_to_aim_with_actions_of_any_range():
 def test_exploration_follows_the_transitions():
     seen, data = CART.reset(seed=0)[0], collect(CART)
     learner = member("dqn", CART, epsilon=(1.0, 0.2, 10))
-    assert learner.policy().probability(seen, 0) == 0.5
+    both = np.array([seen, seen]), np.arange(2)
+    assert np.exp(learner.policy().log_probs(*both)) == pytest.approx([0.5, 0.5])
     learner.learn(data)
-    assert sorted(learner.policy().probability(seen, action) for action in (0, 1)) == pytest.approx([0.1, 0.9])
-    assert sorted(learner.greedy_policy().probability(seen, action) for action in (0, 1)) == [0.0, 1.0]
+    assert sorted(np.exp(learner.policy().log_probs(*both))) == pytest.approx([0.1, 0.9])
+    assert sorted(np.exp(learner.greedy_policy().log_probs(*both))) == [0.0, 1.0]
+    assert not hasattr(member("td3", PENDULUM).policy(), "log_probs")  # clipped noise has no density
 
 
 def test_noise_is_in_halves_of_the_range():

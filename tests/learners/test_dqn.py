@@ -14,10 +14,10 @@ import esbas
 from esbas import Transition, spaces
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import TabularQ
-from esbas.learners._torch import torch
-from esbas.learners.dqn import DQN
-from esbas.learners.networks import Network
-from esbas.learners.replay import SharedReplay
+from esbas.learners.deep.dqn import DQN
+from esbas.learners.deep.networks import Network
+from esbas.learners.deep.pytorch import torch
+from esbas.learners.deep.replay import SharedReplay
 from esbas.testing import Corridor, check_learner
 
 VECTORS = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
@@ -229,7 +229,7 @@ def test_a_policy_changes_only_when_its_learner_steps() -> None:
     assert np.abs(values(two) - before).max() > 0
 
 
-def test_epsilon_falls_with_the_transitions_of_all_and_policies_tell_probabilities() -> None:
+def test_epsilon_decays_with_the_transitions_of_all_members() -> None:
     learner = DQN("it", replay=memory(), **QUICK | {"epsilon": (0.8, 0.2, 40)})
     policy, seen = learner.policy(), np.zeros(3, np.float32)
     assert learner.epsilon() == 0.8
@@ -237,8 +237,7 @@ def test_epsilon_falls_with_the_transitions_of_all_and_policies_tell_probabiliti
         learner.step(step)
     assert learner.epsilon() == pytest.approx(0.5)
     best = int(learner.values(seen).argmax())
-    assert policy.probability(seen, best) == pytest.approx(0.75)
-    assert policy.probability(seen, 1 - best) == pytest.approx(0.25)
+    assert policy.log_probs(np.array([seen, seen]), np.array([best, 1 - best])) == pytest.approx(np.log([0.75, 0.25]))
     for step in walk(60, seed=1):
         learner.step(step)
     assert learner.epsilon() == pytest.approx(0.2)

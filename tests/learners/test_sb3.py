@@ -18,10 +18,10 @@ import esbas
 from esbas import seeding
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import Constant
-from esbas.learners._torch import torch
-from esbas.learners.dqn import DQN
-from esbas.learners.replay import SharedReplay
-from esbas.learners.sb3 import SB3Learner
+from esbas.learners.deep.dqn import DQN
+from esbas.learners.deep.pytorch import torch
+from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.sb3.learner import SB3Learner
 
 STEPS = 120
 NORMAL = NormalActionNoise(np.zeros(1), np.full(1, 0.1))
