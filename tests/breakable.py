@@ -1,4 +1,4 @@
-"""Learners that break in ways which no process survives, and functions that build learners in other processes."""
+"""Learners that end or block their process, and functions that build learners in other processes."""
 
 import collections
 import ctypes
@@ -26,12 +26,12 @@ def sleep() -> None:
 
 
 def compiled() -> None:
-    """Hangs in compiled code that lets no Python code run meanwhile, not even in other threads."""
+    """Hang in compiled code, which blocks Python code in all threads."""
     collections.deque(itertools.repeat(None), maxlen=0)
 
 
 def segfault() -> None:
-    os.close(2)  # no need to hear of it
+    os.close(2)  # hide the system's message
     ctypes.string_at(0)
 
 
@@ -40,12 +40,12 @@ def leave() -> None:
 
 
 def be_killed() -> None:
-    """As the system does to whoever eats all memory."""
+    """End like a process that runs out of memory."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Breaking(Faulty):
-    """Breaks where `Faulty` raises. Its state counts its calls; a process starts again with those of the last snapshot."""
+    """Calls `how` where `Faulty` raises. Its state counts its calls, which a new process takes from the last snapshot."""
 
     def __init__(self, name: str, where: str, how: Any, *, at: int = 3, action: int = 1) -> None:
         super().__init__(name, where, fails=lambda call: call == at, action=action)
@@ -59,13 +59,13 @@ class Breaking(Faulty):
 
 
 class Rising(TabularQ):
-    """Has a limit of its own."""
+    """Has a time limit."""
 
     time_limit = 7.5
 
 
 class Chance:
-    """A policy that remembers within an episode and draws several kinds of numbers."""
+    """A policy with a memory within the episode that draws several kinds of numbers."""
 
     def start(self) -> None:
         self.steps = 0
@@ -91,7 +91,7 @@ class Unsavable:
 
 
 class Tidy(TabularQ):
-    """Draws, and fails after having drawn."""
+    """Sometimes fails after a draw."""
 
     def policy(self) -> Any:
         return self
@@ -103,7 +103,7 @@ class Tidy(TabularQ):
 
 
 class Census(BatchRecorder):
-    """Acts by how many of the trajectories so far another member controlled."""
+    """Its action depends on how many trajectories another member controlled."""
 
     def __init__(self) -> None:
         super().__init__("census", plan=lambda lessons: self.others % 2)
@@ -191,7 +191,7 @@ def unpicklable() -> Faulty:
 
 
 class Counted:
-    """A policy that acts as many of them are alive."""
+    """A policy whose action is the number of its instances."""
 
     alive = 0
 
@@ -244,7 +244,7 @@ class Complete(TabularQ):
 
 
 class Minimal:
-    """Has no optional methods or attributes, and nor has its policy."""
+    """Has no optional methods or attributes; the same holds for its policy."""
 
     name, stationary = "minimal", True
 

@@ -136,7 +136,7 @@ def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
         assert_same(one.state_dict(), other.state_dict())
 
 
-def test_nobody_elses_generators_are_disturbed():
+def test_the_global_generators_are_unchanged():
     def states():
         legacy = np.random.get_state(legacy=False)  # noqa: NPY002  # the global one is meant
         return [legacy["state"]["key"].tolist(), legacy["state"]["pos"], torch.get_rng_state().tolist(), random.getstate()]
@@ -148,7 +148,7 @@ def test_nobody_elses_generators_are_disturbed():
     assert states() == before
 
 
-def test_behind_an_episode_that_was_cut_off_the_next_value_counts():
+def test_a_truncated_episode_bootstraps():
     spaces = {"observation_space": Discrete(2), "action_space": Discrete(1)}
     options = {"gamma": 0.5, "learning_rate": 0.02, "target_update_interval": 10}
     for terminated, expected in ((True, 0.0), (False, 0.5)):
@@ -234,7 +234,7 @@ def test_a_configuration_is_as_good_as_a_name_with_options():
     assert_same(one.state_dict(), other.state_dict())
 
 
-def test_divergence_is_told():
+def test_divergence_raises():
     learner = member("dqn", CART, options={"learning_rate": 1e30})
     with pytest.raises(DivergenceError, match="the losses of learner 'it' must be finite"):
         learner.learn(collect(CART))

@@ -157,7 +157,7 @@ def test_what_start_returned_starts_again_in_a_new_process():
     assert acting.act(0, rng)[0] == 1
 
 
-def test_the_greedy_policy_acts_over_there():
+def test_the_greedy_policy_acts_in_the_other_process():
     learner = Isolated(breakable.Greedy)
     assert [learner.greedy_policy().act(0, np.random.default_rng(0)), learner.policy().act(0, np.random.default_rng(0))] == [1, 0]
 
@@ -225,7 +225,7 @@ def test_a_learner_that_cannot_be_saved_starts_as_it_was_built():
     learner.step(None)
 
 
-def test_exceptions_come_back_as_sentences_and_leave_the_process_alone():
+def test_exceptions_are_raised_here_and_do_not_end_the_process():
     learner = Isolated(partial(Faulty, "bad", "policy"))
     pid = learner._child._process.pid
     with pytest.raises(IsolationError, match=r"the process of learner 'bad' raised in policy: RuntimeError: call 1 of policy"):
@@ -235,7 +235,7 @@ def test_exceptions_come_back_as_sentences_and_leave_the_process_alone():
     assert learner._child._process.pid == pid
 
 
-def test_an_answer_that_cannot_travel_is_a_sentence():
+def test_an_answer_that_cannot_be_pickled_raises():
     learner = Isolated(partial(Faulty, "bad", action=breakable.spin))
     assert learner.policy().act(0, np.random.default_rng()) is breakable.spin
     with pytest.raises(IsolationError, match="raised in act"):
@@ -280,7 +280,7 @@ def test_a_run_is_saved_also_when_a_process_is_gone(tmp_path):
     episodes = run(corridor(), [learner, Faulty("good", action=1)], Uniform(["table", "good"]), episodes=10)
     for _ in range(3):
         next(episodes)
-    os.kill(learner._child._process.pid, signal.SIGKILL)  # while nobody talks to it
+    os.kill(learner._child._process.pid, signal.SIGKILL)  # between two calls
     episodes.save(tmp_path / "run")
     assert learner.state_dict()["episode"] >= 2
 
@@ -293,12 +293,12 @@ def test_an_old_policy_acts_with_the_last_good_state_in_a_new_process():
     assert policy.act(0, rng) == 1
 
 
-def test_policies_that_nobody_holds_are_let_go():
+def test_unused_policies_are_released():
     learner = Isolated(breakable.Counting)
     kept = learner.policy()
     for _ in range(50):
         learner.policy()
-    assert learner.policy().act(0, np.random.default_rng()) <= 3  # policies alive over there
+    assert learner.policy().act(0, np.random.default_rng()) <= 3  # policies alive in the other process
     assert kept.act(0, np.random.default_rng()) <= 3
 
 
@@ -319,7 +319,7 @@ def test_ctrl_c_while_waiting_loses_nothing():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)
     assert learner._child.generation == 1
-    assert learner.state_dict()["calls"]["policy"] == 1  # the answer to the first call was waited for and put aside
+    assert learner.state_dict()["calls"]["policy"] == 1  # the answer to the first call was read and discarded
 
 
 def alive(pid):

@@ -173,7 +173,7 @@ def test_works_in_epochs_too() -> None:
         if record.number in (20, 31):  # within an epoch nothing changes
             np.testing.assert_array_equal(now, before)
         before = now
-    assert replay.episodes == 31  # of the last episodes nobody has learnt yet
+    assert replay.episodes == 31  # no learner has used the last episodes yet
     assert all(learner.values(0).argmax() == 1 for learner in members)
 
 
@@ -194,13 +194,13 @@ def test_a_member_that_diverges_fails_alone() -> None:
             except DivergenceError:
                 faults[learner.name] += 1
     assert faults["healthy"] == faults["other"] == 0
-    assert faults["broken"] >= 28  # each of its updates, told at its own next step
+    assert faults["broken"] >= 28  # one for each update, raised at its next step
     np.testing.assert_allclose(values(healthy), values(single), rtol=1e-3, atol=1e-4)
     with pytest.raises(DivergenceError, match="DQN 'broken' must be finite, but diverged: lower its rate"):
         broken.values(np.zeros(3, np.float32))
 
 
-def test_a_member_that_is_away_learns_nothing_and_holds_up_nobody() -> None:
+def test_a_dismissed_member_learns_nothing_and_does_not_delay_others() -> None:
     replay, steps = memory(), walk(90)
     one, two = (DQN(name, replay=replay, **QUICK) for name in ("one", "two"))
     single = DQN("one", replay=memory(), **QUICK)

@@ -39,7 +39,7 @@ def data_of(*trajectories):
     return data
 
 
-CHAIN = [  # places 0, 1, 2, and the end behind 2; action 1 goes on, action 0 stays
+CHAIN = [  # places 0, 1, 2, and the end after 2; action 1 goes on, action 0 stays
     trajectory([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 ]
 
@@ -56,7 +56,7 @@ def test_a_chain_by_hand(regressor):
         assert [learner.values(place) for place in range(3)] == [pytest.approx(row, abs=1e-12) for row in rows]
 
 
-def test_behind_an_episode_that_was_cut_off_the_next_value_counts():
+def test_a_truncated_episode_bootstraps():
     for terminated, expected in ((True, 3.0), (False, 3.0 + 0.5 * 2.0)):
         data = data_of(trajectory([0, 1], [0], [3.0], terminated=terminated), trajectory([1, 0], [0], [2.0]))
         learner = FittedQ("it", DecisionTreeRegressor(), observation_space=Discrete(2), action_space=Discrete(1), gamma=0.5)

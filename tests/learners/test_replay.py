@@ -98,7 +98,7 @@ def test_discrete_observations() -> None:
     expect(everything(filled(steps, gym.spaces.Discrete(6))), steps)
 
 
-def test_takes_each_transition_once_whoever_shows_it() -> None:
+def test_stores_each_transition_once() -> None:
     steps = walk([3, 4])
     replay = SharedReplay(task(), capacity=100)
     for step in steps:
@@ -117,7 +117,7 @@ def test_equal_transitions_that_really_happened_twice_are_two() -> None:
 
 def test_a_gap_starts_a_new_piece() -> None:
     steps = walk([10])
-    kept = steps[:3] + steps[6:]  # nobody was there for three steps
+    kept = steps[:3] + steps[6:]  # three steps were not added
     replay = filled(kept)
     expect(everything(replay), kept)
     ahead = replay.batch(replay.rows(np.array([1])), steps=5)
@@ -224,7 +224,7 @@ def test_too_little_memory_is_one_sentence_before_anything_starts(monkeypatch: p
     SharedReplay(images, capacity=1_000, stack=4)
 
 
-def test_available_memory_is_told_by_the_system() -> None:
+def test_available_memory_comes_from_the_system() -> None:
     assert replay_storage.available_memory() > 1e6
 
 
