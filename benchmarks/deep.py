@@ -11,9 +11,7 @@ from typing import Any
 import gymnasium
 
 import esbas
-from esbas.learners.dqn import DQN
-from esbas.learners.replay import SharedReplay
-from esbas.learners.sb3 import SB3Learner
+from esbas.learners import DQN, SB3Learner, SharedReplay
 from esbas.training.log import RunLog
 from esbas.training.status import Meter
 

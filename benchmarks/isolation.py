@@ -1,4 +1,4 @@
-"""What a process of its own costs a learner, and what a time limit without one does."""
+"""The cost of isolating a learner in a separate process, and of a time limit without one."""
 
 import time
 from collections.abc import Callable
@@ -8,22 +8,20 @@ import gymnasium
 import numpy as np
 
 import esbas
-from esbas.learners import TabularQ
-from esbas.learners.isolated import Isolated
+from esbas.learners import Isolated, TabularQ
 from esbas.limits import limited
 
 CALLS, MEMORY = 2000, 20_000
 
 
 def small() -> TabularQ:
-    """Takes next to no time itself."""
+    """A learner whose own cost is negligible."""
     return TabularQ("table", states=2, actions=2)
 
 
 def deep() -> Any:
-    """With a full memory."""
-    from esbas.learners.dqn import DQN  # here: the other process is to start without PyTorch
-    from esbas.learners.replay import SharedReplay
+    """A DQN with a full replay memory."""
+    from esbas.learners import DQN, SharedReplay  # here, so that the other process starts without PyTorch
 
     env = gymnasium.make("CartPole-v1")
     replay = SharedReplay(env, capacity=MEMORY)
@@ -34,36 +32,41 @@ def deep() -> Any:
 
 
 def main() -> None:
-    rng, transition = np.random.default_rng(0), esbas.Transition(0, 1, 1.0, 1, False, False, 0.5)
+    rng, transition = np.random.default_rng(0), esbas.Transition(0, 1, 1.0, 1, False, False)
     here, apart = small(), Isolated(small, time_limit=10.0, snapshot_every=10**9)
     costs = {"here": _calls(here, rng, transition), "isolated": _calls(apart, rng, transition)}
-    told = ", ".join(
-        f"{what} {cost:.0f} us" for what, cost in zip(("act", "probability", "step"), costs["isolated"], strict=True)
-    )
-    print(f"in a process of its own: {told}; {sum(costs['isolated']):.0f} us per environment step", flush=True)
-    print(f"a learner of next to no cost, not isolated: {sum(costs['here']):.0f} us per environment step", flush=True)
+    calls = ", ".join(f"{name} {cost:.0f} us" for name, cost in costs["isolated"].items())
+    print(f"isolated: {calls}; {_per_step(costs['isolated']):.0f} us per environment step", flush=True)
+    print(f"the same learner, not isolated: {_per_step(costs['here']):.0f} us per environment step", flush=True)
     step = limited(here.step, 10.0)
-    print(f"a time limit without a process: {_quick(lambda: step(transition)) - costs['here'][2]:.0f} us per call", flush=True)
+    print(
+        f"a time limit without a process: {_quick(lambda: step(transition)) - costs['here']['step']:.0f} us per call", flush=True
+    )
     print(f"a process starts in {_start(small):.1f} s, with PyTorch in {_start(deep):.1f} s", flush=True)
     big = Isolated(deep)
-    snapshot = _quick(lambda: big._keep(), calls=20)  # a part of what `step` does
+    snapshot = _quick(lambda: big._take_snapshot(), calls=20)  # a part of what `step` does
     print(f"a snapshot of a DQN with a memory of {MEMORY:,} steps of CartPole-v1: {snapshot / 1e3:.1f} ms", flush=True)
     for learner in (apart, big):
         learner.close()
 
 
-def _calls(learner: Any, rng: np.random.Generator, transition: esbas.Transition) -> list[float]:
-    """What the calls of an environment step take: act, probability, step."""
+def _calls(learner: Any, rng: np.random.Generator, transition: esbas.Transition) -> dict[str, float]:
+    """The duration of each call in microseconds."""
     policy = learner.policy()
-    return [
-        _quick(lambda: policy.act(0, rng)),
-        _quick(lambda: policy.probability(0, 1)),
-        _quick(lambda: learner.step(transition)),
-    ]
+    return {
+        "act": _quick(lambda: policy.act(0, rng)),
+        "act_with_log_prob": _quick(lambda: policy.act_with_log_prob(0, rng)),
+        "step": _quick(lambda: learner.step(transition)),
+    }
+
+
+def _per_step(costs: dict[str, float]) -> float:
+    """An environment step calls `act_with_log_prob` and `step`."""
+    return costs["act_with_log_prob"] + costs["step"]
 
 
 def _start(make: Callable[[], Any]) -> float:
-    """Seconds until a new process has built its learner: the least of three."""
+    """The seconds that a new process takes to build its learner, the minimum of three."""
     taken = []
     for _ in range(3):
         start = time.perf_counter()
@@ -74,7 +77,7 @@ def _start(make: Callable[[], Any]) -> float:
 
 
 def _quick(call: Callable[[], Any], *, calls: int = CALLS) -> float:
-    """Microseconds that a call takes when nobody disturbs it: the lowest tenth of many."""
+    """The duration of a call in microseconds, the lowest decile of many."""
     taken = []
     for _ in range(calls):
         start = time.perf_counter()

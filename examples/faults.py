@@ -1,6 +1,6 @@
-"""Five members on CartPole-v1, two of them broken: one hangs for ever, one crashes. The run goes on and learns.
+"""Five members on CartPole-v1, of which one hangs and one crashes. The run continues and learns.
 
-The first is interrupted by a timer; the second lives in a process of its own, which may die. Needs `pip install 'esbas[deep]'`.
+A timer interrupts the member that hangs. The member that crashes runs in a separate process. Needs `pip install 'esbas[deep]'`.
 """
 
 import argparse
@@ -16,16 +16,15 @@ import esbas
 from esbas.learners import DQN, Isolated, SharedReplay
 
 TIME_LIMIT = 0.5  # seconds per learning call
-LAST = 30  # episodes that the end of the run consists of
+LAST = 30  # episodes at the beginning and at the end that the summary compares
 
 
 class Hangs(DQN):
-    """From some step on, each step is an endless loop."""
+    """Every call of `step` is an endless loop after a number of transitions."""
 
     after = 0
 
     def step(self, transition: esbas.Transition) -> None:
-        """Learn, or hang."""
         if self.replay.added >= self.after:
             while True:
                 pass
@@ -33,27 +32,26 @@ class Hangs(DQN):
 
 
 class Crashes(DQN):
-    """Now and then it reads where there is no memory: a segmentation fault, which ends any Python program at once."""
+    """Causes a segmentation fault at regular intervals, which ends the whole process."""
 
     every = 1
 
     def step(self, transition: esbas.Transition) -> None:
-        """Learn, or crash."""
         if self.replay.added % self.every == self.every - 1:
-            os.close(2)  # nobody needs the system's own words here
+            os.close(2)  # hide the system's message
             ctypes.string_at(0)
         super().step(transition)
 
 
 def make_crashing(every: int) -> Crashes:
-    """Called in the other process: builds there whatever the member needs, a memory of its own, too."""
+    """Build the member in the other process, with a separate replay memory."""
     learner = Crashes("crashes", replay=SharedReplay(gym.make("CartPole-v1"), capacity=30_000))
     learner.every = every
     return learner
 
 
 def make_portfolio(env: gym.Env[np.ndarray, int], steps: int) -> list[esbas.Learner]:
-    """Three healthy members on one memory, and two broken ones."""
+    """Three working members with a shared replay memory, and two that fail."""
     replay = SharedReplay(env, capacity=30_000)
     healthy = [DQN(f"rate {rate:g}", replay=replay, rate=rate) for rate in (3e-4, 1e-3, 2.5e-3)]
     hanging = Hangs("hangs", replay=SharedReplay(env, capacity=30_000))
@@ -62,8 +60,8 @@ def make_portfolio(env: gym.Env[np.ndarray, int], steps: int) -> list[esbas.Lear
 
 
 def main() -> None:
-    """Run, then tell who was dismissed, who acted, and what came of it."""
-    parser = argparse.ArgumentParser(description="Three healthy and two broken members on CartPole-v1.")
+    """Run, then print how often each member failed and acted, and how the returns changed."""
+    parser = argparse.ArgumentParser(description="Three working and two failing members on CartPole-v1.")
     parser.add_argument("--steps", type=int, default=10_000, help="the budget in environment steps")
     steps = parser.parse_args().steps
     env = gym.make("CartPole-v1")
@@ -91,5 +89,5 @@ def main() -> None:
     print(f"\nmean return of the first {LAST} episodes: {first:.0f}, of the last {LAST}: {last:.0f}")
 
 
-if __name__ == "__main__":  # the other process imports this file, too, and must not run it again
+if __name__ == "__main__":  # the other process imports this file, too
     main()

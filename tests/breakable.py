@@ -1,4 +1,4 @@
-"""Learners that break in ways which no process survives, and functions that build learners in other processes."""
+"""Learners that end or block their process, and functions that build learners in other processes."""
 
 import collections
 import ctypes
@@ -26,12 +26,12 @@ def sleep() -> None:
 
 
 def compiled() -> None:
-    """Hangs in compiled code that lets no Python code run meanwhile, not even in other threads."""
+    """Hang in compiled code, which blocks Python code in all threads."""
     collections.deque(itertools.repeat(None), maxlen=0)
 
 
 def segfault() -> None:
-    os.close(2)  # no need to hear of it
+    os.close(2)  # hide the system's message
     ctypes.string_at(0)
 
 
@@ -40,12 +40,12 @@ def leave() -> None:
 
 
 def be_killed() -> None:
-    """As the system does to whoever eats all memory."""
+    """End like a process that runs out of memory."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Breaking(Faulty):
-    """Breaks where `Faulty` raises. Its state counts its calls; a process starts again with those of the last snapshot."""
+    """Calls `how` where `Faulty` raises. Its state counts its calls, which a new process takes from the last snapshot."""
 
     def __init__(self, name: str, where: str, how: Any, *, at: int = 3, action: int = 1) -> None:
         super().__init__(name, where, fails=lambda call: call == at, action=action)
@@ -59,13 +59,13 @@ class Breaking(Faulty):
 
 
 class Rising(TabularQ):
-    """Has a limit of its own."""
+    """Has a time limit."""
 
     time_limit = 7.5
 
 
 class Chance:
-    """A policy that remembers within an episode and draws several kinds of numbers."""
+    """A policy with a memory within the episode that draws several kinds of numbers."""
 
     def start(self) -> None:
         self.steps = 0
@@ -91,7 +91,7 @@ class Unsavable:
 
 
 class Tidy(TabularQ):
-    """Draws, and fails after having drawn."""
+    """Sometimes fails after a draw."""
 
     def policy(self) -> Any:
         return self
@@ -103,7 +103,7 @@ class Tidy(TabularQ):
 
 
 class Census(BatchRecorder):
-    """Acts by how many of the trajectories so far another member controlled."""
+    """Its action depends on how many trajectories another member controlled."""
 
     def __init__(self) -> None:
         super().__init__("census", plan=lambda lessons: self.others % 2)
@@ -115,7 +115,7 @@ class Census(BatchRecorder):
 
 
 class Plain(TabularQ):
-    """Its policy tells no probabilities, so that a check need not draw thousands of actions."""
+    """Its policy has no log-probabilities, so that a check need not draw thousands of actions."""
 
     def policy(self) -> Any:
         return self
@@ -151,8 +151,7 @@ def chance() -> Constant:
 def deep() -> Any:
     import gymnasium  # here, so that the other processes start sooner
 
-    from esbas.learners.dqn import DQN
-    from esbas.learners.replay import SharedReplay
+    from esbas.learners import DQN, SharedReplay
 
     replay = SharedReplay(gymnasium.make("CartPole-v1"), capacity=5000)
     return DQN("deep", replay=replay, learning_starts=100, epsilon=(0.5, 0.1, 300), hidden=(16,))
@@ -192,7 +191,7 @@ def unpicklable() -> Faulty:
 
 
 class Counted:
-    """A policy that acts as many of them are alive."""
+    """A policy whose action is the number of its instances."""
 
     alive = 0
 
@@ -213,3 +212,44 @@ class Counting(Unsavable):
 
 def nothing() -> None:
     pass
+
+
+class CompletePolicy:
+    """Has all optional methods of a policy; the object that `start()` returns counts the steps of its episode."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def start(self) -> "CompletePolicy":
+        return CompletePolicy()
+
+    def act(self, observation: Any, rng: np.random.Generator) -> tuple[int, float]:
+        self.steps += 1
+        return self.steps, rng.random()
+
+    def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        return self.act(observation, rng), -1.5 - observation
+
+    def log_probs(self, observations: Any, actions: Any) -> Any:
+        return -1.0 - observations * actions
+
+
+class Complete(TabularQ):
+    """Has all optional methods and attributes of a learner."""
+
+    time_limit = 7.5
+
+    def policy(self) -> Any:
+        return CompletePolicy()
+
+
+class Minimal:
+    """Has no optional methods or attributes; the same holds for its policy."""
+
+    name, stationary = "minimal", True
+
+    def policy(self) -> Always:
+        return Always(1)
+
+
+complete = partial(Complete, "complete", states=4, actions=2)

@@ -23,7 +23,7 @@ def test_learners_with_extras_are_there_when_asked_for():
     from esbas import learners
     from esbas.learners import DQN, FittedQ, SB3Learner
 
-    assert [each.__module__.split(".")[-1] for each in (DQN, FittedQ, SB3Learner)] == ["dqn", "fqi", "sb3"]
+    assert [each.__name__ for each in (DQN, FittedQ, SB3Learner)] == ["DQN", "FittedQ", "SB3Learner"]
     with pytest.raises(AttributeError, match="has no attribute 'DQM'"):
         _ = learners.DQM
 

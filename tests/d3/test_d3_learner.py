@@ -12,9 +12,9 @@ import torch
 import esbas
 from esbas import seeding
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
-from esbas.learners import _d3_hooks as hooks
-from esbas.learners._d3_names import CONTINUOUS, DISCRETE
-from esbas.learners.d3 import D3Learner
+from esbas.learners.d3 import hooks
+from esbas.learners.d3.learner import D3Learner
+from esbas.learners.d3.names import CONTINUOUS, DISCRETE
 from esbas.spaces import Discrete
 from esbas.testing import Corridor, check_learner
 
@@ -136,7 +136,7 @@ def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
         assert_same(one.state_dict(), other.state_dict())
 
 
-def test_nobody_elses_generators_are_disturbed():
+def test_the_global_generators_are_unchanged():
     def states():
         legacy = np.random.get_state(legacy=False)  # noqa: NPY002  # the global one is meant
         return [legacy["state"]["key"].tolist(), legacy["state"]["pos"], torch.get_rng_state().tolist(), random.getstate()]
@@ -148,7 +148,7 @@ def test_nobody_elses_generators_are_disturbed():
     assert states() == before
 
 
-def test_behind_an_episode_that_was_cut_off_the_next_value_counts():
+def test_a_truncated_episode_bootstraps():
     spaces = {"observation_space": Discrete(2), "action_space": Discrete(1)}
     options = {"gamma": 0.5, "learning_rate": 0.02, "target_update_interval": 10}
     for terminated, expected in ((True, 0.0), (False, 0.5)):
@@ -205,10 +205,12 @@ def test_learns_to_aim_with_actions_of_any_range():
 def test_exploration_follows_the_transitions():
     seen, data = CART.reset(seed=0)[0], collect(CART)
     learner = member("dqn", CART, epsilon=(1.0, 0.2, 10))
-    assert learner.policy().probability(seen, 0) == 0.5
+    both = np.array([seen, seen]), np.arange(2)
+    assert np.exp(learner.policy().log_probs(*both)) == pytest.approx([0.5, 0.5])
     learner.learn(data)
-    assert sorted(learner.policy().probability(seen, action) for action in (0, 1)) == pytest.approx([0.1, 0.9])
-    assert sorted(learner.greedy_policy().probability(seen, action) for action in (0, 1)) == [0.0, 1.0]
+    assert sorted(np.exp(learner.policy().log_probs(*both))) == pytest.approx([0.1, 0.9])
+    assert sorted(np.exp(learner.greedy_policy().log_probs(*both))) == [0.0, 1.0]
+    assert not hasattr(member("td3", PENDULUM).policy(), "log_probs")  # clipped noise has no density
 
 
 def test_noise_is_in_halves_of_the_range():
@@ -232,7 +234,7 @@ def test_a_configuration_is_as_good_as_a_name_with_options():
     assert_same(one.state_dict(), other.state_dict())
 
 
-def test_divergence_is_told():
+def test_divergence_raises():
     learner = member("dqn", CART, options={"learning_rate": 1e30})
     with pytest.raises(DivergenceError, match="the losses of learner 'it' must be finite"):
         learner.learn(collect(CART))

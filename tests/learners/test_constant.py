@@ -7,18 +7,24 @@ from esbas.learners import Constant
 from esbas.testing import Corridor, check_learner
 
 
-def test_a_function_is_a_policy_that_knows_its_probabilities():
-    policy = Constant("c", lambda seen: seen + 1).policy()
-    assert policy.act(3, np.random.default_rng(0)) == 4
-    assert (policy.probability(3, 4), policy.probability(3, 5)) == (1.0, 0.0)
+def test_a_function_is_a_policy_with_log_probs():
+    policy, rng = Constant("c", lambda seen: seen + 1).policy(), np.random.default_rng(0)
+    assert (policy.act(3, rng), policy.act_with_log_prob(3, rng)) == (4, (4, 0.0))
+    assert policy.log_probs(np.array([3, 3]), np.array([4, 5])).tolist() == [0.0, -np.inf]
 
 
-def test_actions_may_be_arrays():
-    policy = Constant("c", lambda seen: 2 * seen).policy()
-    assert policy.probability(np.array([0.5, 1.0]), np.array([1.0, 2.0])) == 1.0
-    assert policy.probability(np.array([0.5, 1.0]), np.array([1.0, 2.5])) == 0.0
-    assert policy.probability(np.array([0.5, 1.0]), np.array([1.0])) == 0.0
-    assert Constant("c", lambda seen: np.int64(1)).policy().probability(0, 1) == 1.0
+def test_discrete_actions_may_be_arrays_or_tuples():
+    seen, actions = np.array([[1, 2]] * 2), np.array([[2, 4], [2, 5]])
+    assert Constant("c", lambda seen: 2 * seen).policy().log_probs(seen, actions).tolist() == [0.0, -np.inf]
+    assert Constant("c", lambda seen: (2, 4)).policy().log_probs(seen, actions).tolist() == [0.0, -np.inf]
+    assert Constant("c", lambda seen: np.int64(1)).policy().log_probs(np.zeros(1), np.ones(1, int)).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("action", [0.5, np.array([0.5]), (1, 0.5)], ids=str)
+def test_a_deterministic_continuous_action_has_no_density(action):
+    policy = Constant("c", lambda _: action).policy()
+    assert np.isnan(policy.act_with_log_prob(0, np.random.default_rng(0))[1])
+    assert np.isnan(policy.log_probs(np.zeros(1), np.array([action]))).all()
 
 
 def test_a_policy_is_taken_as_it_is():

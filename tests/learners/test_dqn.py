@@ -14,10 +14,10 @@ import esbas
 from esbas import Transition, spaces
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import TabularQ
-from esbas.learners._torch import torch
-from esbas.learners.dqn import DQN
-from esbas.learners.networks import Network
-from esbas.learners.replay import SharedReplay
+from esbas.learners.deep.dqn import DQN
+from esbas.learners.deep.networks import Network
+from esbas.learners.deep.pytorch import torch
+from esbas.learners.deep.replay import SharedReplay
 from esbas.testing import Corridor, check_learner
 
 VECTORS = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
@@ -173,7 +173,7 @@ def test_works_in_epochs_too() -> None:
         if record.number in (20, 31):  # within an epoch nothing changes
             np.testing.assert_array_equal(now, before)
         before = now
-    assert replay.episodes == 31  # of the last episodes nobody has learnt yet
+    assert replay.episodes == 31  # no learner has used the last episodes yet
     assert all(learner.values(0).argmax() == 1 for learner in members)
 
 
@@ -194,13 +194,13 @@ def test_a_member_that_diverges_fails_alone() -> None:
             except DivergenceError:
                 faults[learner.name] += 1
     assert faults["healthy"] == faults["other"] == 0
-    assert faults["broken"] >= 28  # each of its updates, told at its own next step
+    assert faults["broken"] >= 28  # one for each update, raised at its next step
     np.testing.assert_allclose(values(healthy), values(single), rtol=1e-3, atol=1e-4)
     with pytest.raises(DivergenceError, match="DQN 'broken' must be finite, but diverged: lower its rate"):
         broken.values(np.zeros(3, np.float32))
 
 
-def test_a_member_that_is_away_learns_nothing_and_holds_up_nobody() -> None:
+def test_a_dismissed_member_learns_nothing_and_does_not_delay_others() -> None:
     replay, steps = memory(), walk(90)
     one, two = (DQN(name, replay=replay, **QUICK) for name in ("one", "two"))
     single = DQN("one", replay=memory(), **QUICK)
@@ -229,7 +229,7 @@ def test_a_policy_changes_only_when_its_learner_steps() -> None:
     assert np.abs(values(two) - before).max() > 0
 
 
-def test_epsilon_falls_with_the_transitions_of_all_and_policies_tell_probabilities() -> None:
+def test_epsilon_decays_with_the_transitions_of_all_members() -> None:
     learner = DQN("it", replay=memory(), **QUICK | {"epsilon": (0.8, 0.2, 40)})
     policy, seen = learner.policy(), np.zeros(3, np.float32)
     assert learner.epsilon() == 0.8
@@ -237,8 +237,7 @@ def test_epsilon_falls_with_the_transitions_of_all_and_policies_tell_probabiliti
         learner.step(step)
     assert learner.epsilon() == pytest.approx(0.5)
     best = int(learner.values(seen).argmax())
-    assert policy.probability(seen, best) == pytest.approx(0.75)
-    assert policy.probability(seen, 1 - best) == pytest.approx(0.25)
+    assert policy.log_probs(np.array([seen, seen]), np.array([best, 1 - best])) == pytest.approx(np.log([0.75, 0.25]))
     for step in walk(60, seed=1):
         learner.step(step)
     assert learner.epsilon() == pytest.approx(0.2)

@@ -39,7 +39,7 @@ def data_of(*trajectories):
     return data
 
 
-CHAIN = [  # places 0, 1, 2, and the end behind 2; action 1 goes on, action 0 stays
+CHAIN = [  # places 0, 1, 2, and the end after 2; action 1 goes on, action 0 stays
     trajectory([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 ]
 
@@ -56,7 +56,7 @@ def test_a_chain_by_hand(regressor):
         assert [learner.values(place) for place in range(3)] == [pytest.approx(row, abs=1e-12) for row in rows]
 
 
-def test_behind_an_episode_that_was_cut_off_the_next_value_counts():
+def test_a_truncated_episode_bootstraps():
     for terminated, expected in ((True, 3.0), (False, 3.0 + 0.5 * 2.0)):
         data = data_of(trajectory([0, 1], [0], [3.0], terminated=terminated), trajectory([1, 0], [0], [2.0]))
         learner = FittedQ("it", DecisionTreeRegressor(), observation_space=Discrete(2), action_space=Discrete(1), gamma=0.5)
@@ -133,22 +133,26 @@ def test_fits_only_when_the_data_have_grown():
     assert sizes == wanted
 
 
+def probabilities(policy):
+    """Of both actions at place 0."""
+    return np.exp(policy.log_probs(np.zeros(2, int), np.arange(2)))
+
+
 def test_exploration_follows_the_transitions():
     learner = FittedQ("it", "LinearRegression", observation_space=Discrete(4), action_space=Discrete(2), epsilon=(1, 0.2, 12))
-    assert learner.policy().probability(0, 1) == 0.5
+    assert probabilities(learner.policy()) == pytest.approx([0.5, 0.5])
     learner.learn(data_of(*CHAIN))  # 6 transitions
-    assert learner.policy().probability(0, 0) == pytest.approx(0.3)
-    assert learner.policy().probability(0, 1) == pytest.approx(0.7)
+    assert probabilities(learner.policy()) == pytest.approx([0.3, 0.7])
     learner.learn(data_of(*CHAIN * 3))
-    assert learner.policy().probability(0, 1) == pytest.approx(0.9)
-    assert learner.greedy_policy().probability(0, 1) == 1.0
+    assert probabilities(learner.policy()) == pytest.approx([0.1, 0.9])
+    assert probabilities(learner.greedy_policy()) == pytest.approx([0.0, 1.0])
 
 
 def test_an_action_never_tried_has_no_value():
     learner = FittedQ("it", "LinearRegression", observation_space=Discrete(2), action_space=Discrete(2), epsilon=0.5, gamma=0.5)
     learner.learn(data_of(trajectory([0, 1, 0], [1, 1], [-1.0, -1.0])))
     assert learner.values(0) == pytest.approx([-np.inf, -1.5])
-    assert learner.policy().probability(0, 0) == 0.25
+    assert probabilities(learner.policy()) == pytest.approx([0.25, 0.75])
 
 
 def test_regressors_of_different_actions_and_members_draw_differently():
@@ -226,7 +230,7 @@ def test_refuses_data_that_have_shrunk():
         ("ExtraTreesRegressor", {"options": {"estimators": 3}}, UnknownNameError, "did you mean 'n_estimators'"),
         ("ExtraTreesRegressor", {"options": {"n_estimators": -3}}, InvalidValueError, "says: The 'n_estimators' parameter"),
         (ExtraTreesRegressor(-3), {}, InvalidValueError, "says: The 'n_estimators' parameter"),
-        ("MultiOutputRegressor", {}, InvalidValueError, "the options of MultiOutputRegressor must be possible"),
+        ("MultiOutputRegressor", {}, InvalidValueError, "the options of MultiOutputRegressor must be valid"),
         (LogisticRegression(), {}, InvalidValueError, "a regressor is an estimator of scikit-learn"),
         (LinearRegression, {}, InvalidValueError, "a regressor is an estimator of scikit-learn"),
         (LinearRegression(), {"options": {"positive": True}}, InvalidValueError, "options are for names"),

@@ -9,10 +9,10 @@ import pytest
 
 from esbas import Trajectory, TrajectorySet, Transition
 from esbas.learners import TabularQ
-from esbas.learners.dqn import DQN
+from esbas.learners.deep.dqn import DQN
+from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.linear_fqi import LinearFQI
-from esbas.learners.replay import SharedReplay
-from esbas.learners.sb3 import SB3Learner
+from esbas.learners.sb3.learner import SB3Learner
 
 SMALL: dict[str, Any] = {"policy_kwargs": {"net_arch": [8]}, "learning_starts": 1_000_000}  # acts at random while it learns
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from esbas import Trajectory, TrajectorySet, Transition
 from esbas.errors import InvalidValueError, SpaceError
-from esbas.learners import _replay_storage
-from esbas.learners.replay import Batch, SharedReplay
+from esbas.learners.deep import replay_storage
+from esbas.learners.deep.replay import Batch, SharedReplay
 
 VECTORS = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 TWO = gym.spaces.Discrete(2)
@@ -98,7 +98,7 @@ def test_discrete_observations() -> None:
     expect(everything(filled(steps, gym.spaces.Discrete(6))), steps)
 
 
-def test_takes_each_transition_once_whoever_shows_it() -> None:
+def test_stores_each_transition_once() -> None:
     steps = walk([3, 4])
     replay = SharedReplay(task(), capacity=100)
     for step in steps:
@@ -117,7 +117,7 @@ def test_equal_transitions_that_really_happened_twice_are_two() -> None:
 
 def test_a_gap_starts_a_new_piece() -> None:
     steps = walk([10])
-    kept = steps[:3] + steps[6:]  # nobody was there for three steps
+    kept = steps[:3] + steps[6:]  # three steps were not added
     replay = filled(kept)
     expect(everything(replay), kept)
     ahead = replay.batch(replay.rows(np.array([1])), steps=5)
@@ -215,7 +215,7 @@ def test_sharers_who_save_at_one_moment_get_the_same_arrays() -> None:
 
 
 def test_too_little_memory_is_one_sentence_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_replay_storage, "available_memory", lambda: 1e9)
+    monkeypatch.setattr(replay_storage, "available_memory", lambda: 1e9)
     images = task(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8))
     with pytest.raises(InvalidValueError, match=r"1,000,000 transitions need 28\.2 GB and 1\.0 GB are free"):
         SharedReplay(images, capacity=1_000_000)
@@ -224,8 +224,8 @@ def test_too_little_memory_is_one_sentence_before_anything_starts(monkeypatch: p
     SharedReplay(images, capacity=1_000, stack=4)
 
 
-def test_available_memory_is_told_by_the_system() -> None:
-    assert _replay_storage.available_memory() > 1e6
+def test_available_memory_comes_from_the_system() -> None:
+    assert replay_storage.available_memory() > 1e6
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_available_memory_is_told_by_the_system() -> None:
             lambda: filled([stacked_walk([9])[0]._replace(next_observation=np.zeros((4, 3, 3), np.uint8))],
                            gym.spaces.Box(0, 255, (4, 3, 3), np.uint8), stack=4),
             InvalidValueError,
-            "frames must move on by one",
+            "frames must shift by one",
         ),
         (
             lambda: SharedReplay(task(), capacity=9).load_state_dict(filled(walk([3])).state_dict()),

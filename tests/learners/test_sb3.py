@@ -1,4 +1,4 @@
-"""Members of Stable-Baselines3 against `model.learn()`, and in company."""
+"""Members of Stable-Baselines3, compared with `model.learn()`, and in portfolios."""
 
 import copy
 import itertools
@@ -18,10 +18,10 @@ import esbas
 from esbas import seeding
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import Constant
-from esbas.learners._torch import torch
-from esbas.learners.dqn import DQN
-from esbas.learners.replay import SharedReplay
-from esbas.learners.sb3 import SB3Learner
+from esbas.learners.deep.dqn import DQN
+from esbas.learners.deep.pytorch import torch
+from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.sb3.learner import SB3Learner
 
 STEPS = 120
 NORMAL = NormalActionNoise(np.zeros(1), np.full(1, 0.1))
@@ -41,7 +41,7 @@ CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
 
 
 class InOrder(gym.Wrapper[Any, Any, Any, Any]):
-    """Episode n starts from seed n, whoever asks; the last one is cut off after `STEPS` steps altogether."""
+    """Episode n starts from seed n; the last one is truncated after `STEPS` steps in total."""
 
     def __init__(self, task: str) -> None:
         super().__init__(gym.make(task, max_episode_steps=35))
@@ -52,9 +52,9 @@ class InOrder(gym.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=self._episodes)
 
     def step(self, action: Any) -> Any:
-        seen, reward, terminated, truncated, told = self.env.step(action)
+        seen, reward, terminated, truncated, info = self.env.step(action)
         self._steps += 1
-        return seen, reward, terminated, truncated or self._steps == STEPS, told
+        return seen, reward, terminated, truncated or self._steps == STEPS, info
 
 
 def build(case: str, env: Any, *, seed: int = 3, **more: Any) -> Any:
@@ -88,7 +88,7 @@ def test_a_portfolio_of_one_is_bit_identical_to_learning_alone(case: str) -> Non
     env = InOrder(task)
     model = build(case, InOrder(task), buffer_size=1)
     learner = SB3Learner("it", model, replay=SharedReplay(env, capacity=80), total_steps=STEPS)
-    np.random.seed(99)  # noqa: NPY002  # draws of others must not matter
+    np.random.seed(99)  # noqa: NPY002  # other draws must not matter
     torch.manual_seed(99)
     play(env, [learner])
     assert alone.num_timesteps == model.num_timesteps == STEPS
@@ -129,7 +129,7 @@ def test_passive_members_keep_their_schedules_and_targets() -> None:
 
 
 @pytest.mark.parametrize("task", ["CartPole-v1", "Pendulum-v1"])
-def test_what_a_member_learns_does_not_depend_on_its_company(task: str) -> None:
+def test_what_a_member_learns_does_not_depend_on_other_members(task: str) -> None:
     discrete = task == "CartPole-v1"
     learned = []
     for company in ([], ["qrdqn", "dqn"] if discrete else ["td3", "tqc"]):
@@ -153,12 +153,12 @@ def test_members_share_one_memory_with_true_ends_and_scaled_actions() -> None:
     with members[1]._generators:
         sample = members[1].model.replay_buffer.sample(64)
     assert (sample.actions == 0.5).all()  # 1 in [-2, 2]
-    assert (sample.dones == 0).all()  # cut off is not the end
+    assert (sample.dones == 0).all()  # truncated, not terminated
     ends = {tuple(step.next_observation) for step in seen if step.truncated}
     assert ends & {tuple(row) for row in sample.next_observations.numpy()}
 
 
-def test_nobody_elses_generators_are_disturbed() -> None:
+def test_the_global_generators_are_unchanged() -> None:
     np.random.seed(5)  # noqa: NPY002  # the global one is meant
     np.random.normal()  # noqa: NPY002  # leaves a second normal number in store
     torch.manual_seed(5)
@@ -181,7 +181,7 @@ def test_options_may_be_shared_between_members() -> None:
     assert options == {"policy_kwargs": {"net_arch": [8]}, "learning_starts": 10}
 
 
-def test_own_and_foreign_members_share_a_memory() -> None:
+def test_members_of_different_libraries_share_a_memory() -> None:
     env, members = portfolio("CartPole-v1", ["dqn"], SYNCED)
     own = DQN("own", replay=members[0].replay, hidden=(8,), batch=8, learning_starts=30)
     records = play(env, [own, *members], steps=100)

@@ -11,10 +11,8 @@ import pytest
 
 import esbas
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, SpaceError, UnknownNameError
-from esbas.learners import Constant, TabularQ, sb3
-from esbas.learners.dqn import DQN
-from esbas.learners.fqi import FittedQ
-from esbas.learners.isolated import Isolated
+from esbas.learners import DQN, Constant, FittedQ, Isolated, SB3Learner, TabularQ
+from esbas.learners.sb3.learner import RESERVED_OPTIONS
 from esbas.training.algorithms import ALGORITHMS
 from esbas.training.portfolio import default_recipe, example, read_recipe, recipe_of
 from esbas.training.tasks import make_task
@@ -78,7 +76,7 @@ def test_what_is_commented_out_in_the_example_is_right_too():
 
 def test_each_member_is_what_it_says():
     kinds = [type(member) for member in build(["dqn", "random", "sb3.qrdqn", "fqi(regressor='Ridge')"])]
-    assert kinds == [DQN, Constant, sb3.SB3Learner, FittedQ]
+    assert kinds == [DQN, Constant, SB3Learner, FittedQ]
     table, deep = build(["tabular_q(rate=0.5, epsilon=0.2)", "dqn(hidden=[8])"], LAKE)
     assert isinstance(table, TabularQ)
     assert table.table.shape == (16, 4)
@@ -331,7 +329,8 @@ def test_a_memory_that_does_not_fit_gets_one_sentence():
     ],
 )
 def test_a_missing_extra_is_named(member, missing, extra, monkeypatch):
-    for module in ("dqn", "dqn_batched", "networks", "_sb3_hooks", "sb3", "fqi", "_own_generators", "_torch", "d3", "_d3_hooks"):
+    deep = (f"deep.{name}" for name in ("batched", "dqn", "generators", "networks", "pytorch", "tensors"))
+    for module in (*deep, "fqi", "sb3.hooks", "sb3.learner", "sb3.log_probs", "d3.hooks", "d3.learner"):
         monkeypatch.delitem(sys.modules, f"esbas.learners.{module}", raising=False)
         monkeypatch.delattr(f"esbas.learners.{module}", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
@@ -345,4 +344,4 @@ def test_the_length_of_a_run_is_at_least_a_step():
 
 
 def test_what_the_learner_sets_itself_is_never_an_option():
-    assert set(sb3._OURS) <= set(ALGORITHMS["sb3.sac"].ours)
+    assert set(RESERVED_OPTIONS) <= set(ALGORITHMS["sb3.sac"].ours)

@@ -1,21 +1,21 @@
-"""Learners: off-policy algorithms that come with esbas. Those that need an extra are imported when they are asked for."""
+"""Off-policy learners. Those that need an optional dependency are imported on first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from esbas.isolation import Isolated
 from esbas.learners.constant import Constant
+from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.dialogue_features import DialogueFeatures
 from esbas.learners.epsilon_greedy import EpsilonGreedy
-from esbas.learners.isolated import Isolated
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
-from esbas.learners.replay import SharedReplay
 from esbas.learners.tabular_q import TabularQ
 
 if TYPE_CHECKING:
-    from esbas.learners.d3 import D3Learner as D3Learner
-    from esbas.learners.dqn import DQN as DQN
+    from esbas.learners.d3.learner import D3Learner as D3Learner
+    from esbas.learners.deep.dqn import DQN as DQN
     from esbas.learners.fqi import FittedQ as FittedQ
-    from esbas.learners.sb3 import SB3Learner as SB3Learner
+    from esbas.learners.sb3.learner import SB3Learner as SB3Learner
 
 __all__ = [
     "Constant",
@@ -27,10 +27,10 @@ __all__ = [
     "TabularQ",
     "linear_constant",
 ]
-_WITH_EXTRAS = {"DQN": "dqn", "SB3Learner": "sb3", "FittedQ": "fqi", "D3Learner": "d3"}
+_OPTIONAL = {"DQN": "deep.dqn", "SB3Learner": "sb3.learner", "FittedQ": "fqi", "D3Learner": "d3.learner"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WITH_EXTRAS:
+    if name not in _OPTIONAL:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WITH_EXTRAS[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_OPTIONAL[name]}"), name)

@@ -1,15 +1,16 @@
-"""A learner that never learns: a given policy, for ever."""
+"""Learners with a fixed policy."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from esbas.columns import Array
 from esbas.learner import Policy
 
 
 class Constant:
-    """Wraps a policy, or a function from observations to actions, as a stationary learner."""
+    """Wraps a policy, or a function from observations to actions, as a learner that never learns."""
 
     stationary = True
 
@@ -18,29 +19,45 @@ class Constant:
         self._policy: Policy = policy if hasattr(policy, "act") else Deterministic(policy)
 
     def policy(self) -> Policy:
-        """The policy."""
         return self._policy
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing changes."""
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Nothing to restore."""
+        del state
 
 
 class Deterministic:
-    """A function from observations to actions as a policy."""
+    """A policy that applies a function to the observation.
+
+    A deterministic choice of a continuous action has no density, so the log-probability of actions that contain floats is NaN.
+    """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self._function = function
 
     def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        """The function's action."""
         del rng
         return self._function(observation)
 
-    def probability(self, observation: Any, action: Any) -> float:
-        """One for the function's action, nought for others."""
-        chosen = self._function(observation)
-        return float(action == chosen if isinstance(chosen, int) else np.array_equal(action, chosen))  # the first is much faster
+    def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        del rng
+        action = self._function(observation)
+        return action, float("nan") if _is_continuous(action) else 0.0
+
+    def log_probs(self, observations: Array, actions: Array) -> Array:
+        chosen = [self._function(observation) for observation in observations]
+        return np.array([_log_prob(action, best) for action, best in zip(actions, chosen, strict=True)])
+
+
+def _log_prob(action: Any, chosen: Any) -> float:
+    if _is_continuous(chosen):
+        return float("nan")
+    return 0.0 if np.array_equal(action, chosen) else -np.inf
+
+
+def _is_continuous(action: Any) -> bool:
+    if isinstance(action, tuple | list):
+        return any(map(_is_continuous, action))
+    return isinstance(action, float) or getattr(getattr(action, "dtype", None), "kind", "") == "f"

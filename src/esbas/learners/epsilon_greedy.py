@@ -1,5 +1,6 @@
-"""ε-greedy policies over values of discrete actions."""
+"""Epsilon-greedy policies over the values of discrete actions."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,22 +10,51 @@ from esbas.columns import Array
 
 
 class EpsilonGreedy:
-    """The best action, the first of equals; with probability ε one of all actions, uniformly.
+    """Takes the action with the highest value, the first one if several are equal; with probability ε a uniformly random action.
 
     Args:
         values: the values of all actions for an observation, (A,).
-        epsilon: the probability of a random action now.
+        epsilon: returns the probability of a random action. It is called at every step.
+        batch_values: the same values for many observations, (N, ...) -> (N, A). Defaults to one call of `values` per observation.
     """
 
-    def __init__(self, values: Callable[[Any], Array], epsilon: Callable[[], float]) -> None:
-        self._values, self._epsilon = values, epsilon
+    def __init__(
+        self,
+        values: Callable[[Any], Array],
+        epsilon: Callable[[], float],
+        *,
+        batch_values: Callable[[Array], Array] | None = None,
+    ) -> None:
+        self._values, self._epsilon, self._batch_values = values, epsilon, batch_values
 
     def act(self, observation: Any, rng: np.random.Generator) -> int:
-        """One draw decides whether to explore, a second one, if so, on the action."""
+        """Draw one number to decide whether to explore and, only if so, a second one for the action."""
         values = self._values(observation)
         return int(rng.integers(len(values))) if rng.random() < self._epsilon() else int(values.argmax())
 
-    def probability(self, observation: Any, action: int) -> float:
-        """ε / A, and 1 - ε more for the best action."""
+    def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[int, float]:
+        """Draw as `act` does."""
         values, epsilon = self._values(observation), self._epsilon()
-        return epsilon / len(values) + (1 - epsilon if action == int(values.argmax()) else 0.0)
+        best = int(values.argmax())
+        action = int(rng.integers(len(values))) if rng.random() < epsilon else best
+        return action, math.log(action_probability(action == best, epsilon, len(values)))
+
+    def log_probs(self, observations: Array, actions: Array) -> Array:
+        if self._batch_values is not None:
+            values = self._batch_values(observations)  # (N, A)
+        else:
+            values = np.array([self._values(observation) for observation in observations])
+        return action_log_probs(values.argmax(axis=1), actions, epsilon=self._epsilon(), count=values.shape[1])
+
+
+def action_probability(is_best: Any, epsilon: float, count: int) -> Any:
+    """The probability ε / A of one of A actions, plus 1 - ε for the best one."""
+    return epsilon / count + (1 - epsilon) * is_best
+
+
+def action_log_probs(best: Array, actions: Array, *, epsilon: float, count: int) -> Array:
+    """The log-probabilities, (N,), of actions (N,) if `best` (N,) are the best ones of 0 .. count - 1; -inf for others."""
+    actions = np.asarray(actions)
+    possible = (actions >= 0) & (actions < count)
+    with np.errstate(divide="ignore"):  # log 0 = -inf
+        return np.asarray(np.log(np.where(possible, action_probability(actions == best, epsilon, count), 0.0)))

@@ -10,8 +10,9 @@ from esbas import seeding
 from esbas.columns import Array, frozen
 from esbas.errors import DivergenceError, EsbasError, InvalidValueError, require, unknown
 from esbas.learners import schedules
-from esbas.learners._inputs import Inputs, discrete_actions
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.learners.inputs import Inputs, discrete_actions
+from esbas.learners.progress import Progress
 from esbas.trajectory import TrajectorySet
 
 try:
@@ -19,31 +20,31 @@ try:
     from sklearn.utils import all_estimators
     from threadpoolctl import ThreadpoolController  # scikit-learn depends on it
 except ModuleNotFoundError as error:
-    told = "fitted Q iteration with any regressor needs scikit-learn, but it is not installed"
-    raise ModuleNotFoundError(f"{told}: pip install 'esbas[sklearn]'") from error
+    problem = "fitted Q iteration with any regressor needs scikit-learn, but it is not installed"
+    raise ModuleNotFoundError(f"{problem}: pip install 'esbas[sklearn]'") from error
 
 
 class FittedQ:
-    """Learns from all trajectories at once: one regressor per action, fitted again and again to Q = r + γ max_a' Q'.
+    """Learns from all trajectories at once: one regressor per action, fitted repeatedly to Q = r + γ max_a' Q'.
 
-    An action that nobody has tried yet has no value: it is -∞, so that it never counts as the best one of what follows and is
-    tried by exploration alone. Behind the last step of an episode that was cut off, the next value counts.
+    An action that has never been taken has the value -∞: it never counts as the best next action, and only exploration takes it.
+    The last step of a truncated episode bootstraps from the next observation.
 
-    It fits when the data have grown by the factor `growth` since it did last, and keeps its regressors otherwise. So online
-    selectors, with which it is asked to learn before every episode, cost it a number of fits that grows with the logarithm of
-    the data. Regressors run on one thread, unless told otherwise by their `n_jobs`: more only get in each other's way.
+    The regressors are fitted again when the data have grown by the factor `growth` since the last fit, and kept otherwise. Online
+    selectors call `learn` before every episode, so the number of fits then grows with the logarithm of the amount of data.
+    Regressors run on one thread unless their `n_jobs` says otherwise: more threads slow down runs that share the machine.
 
     Args:
-        name: of the learner.
+        name: the name of the learner.
         regressor: an estimator, or the name of its class in scikit-learn, such as "ExtraTreesRegressor".
         observation_space: Box (flattened) or Discrete (one-hot).
         action_space: Discrete.
-        options: for the class.
-        gamma: discount.
-        iterations: regressions per fit, fewer if the targets no longer change.
-        epsilon: the probability of a random action, (first, last, transitions in between), falling linearly; or one number.
-        growth: of the data from one fit to the next, >= 1.
-        seed: of the regressors that draw; those of different actions and of members with different names differ.
+        options: arguments of the class, if `regressor` is a name.
+        gamma: the discount factor.
+        iterations: regressions per fit. It stops earlier if the targets no longer change.
+        epsilon: the probability of a random action: (first, last, transitions in between) for a linear decay, or one number.
+        growth: the factor by which the data grow from one fit to the next, >= 1.
+        seed: the seed of regressors that draw random numbers. Actions, and members with different names, get different seeds.
     """
 
     stationary = False
@@ -69,38 +70,38 @@ class FittedQ:
         self.observation_space, self.action_space = observation_space, action_space
         self._inputs = Inputs(observation_space, owner=f"learner {name!r}")
         actions = discrete_actions(action_space, owner=f"learner {name!r}")
-        self._epsilon = schedules.falling(epsilon)
+        self._epsilon = schedules.linear_decay(epsilon)
         model = make_regressor(regressor, options)
         self._unfitted = [_seeded(model, seeding.integer(seed, "fitted q", name, action)) for action in range(actions)]
         self._values = _Values([None] * actions, self._inputs)
-        self._learnt, self._seen = 0, 0  # trajectories, transitions
-        self._fitted: dict[str, Array] = {}  # what the regressors were fitted to: observations, actions, targets
+        self._progress = Progress()
+        self._fitted: dict[str, Array] = {}  # the observations, actions and targets of the last fit
 
     @property
     def fitted(self) -> int:
-        """To how many transitions the regressors were fitted; 0 before the first fit."""
+        """The number of transitions of the last fit; 0 before the first one."""
         return len(self._fitted.get("targets", ()))
 
     def policy(self) -> EpsilonGreedy:
-        """ε-greedy on what the last fit found; before the first, all actions are worth the same."""
-        epsilon = schedules.between(self._epsilon, self._seen)
-        return EpsilonGreedy(self._values.at, lambda: epsilon)
+        """ε-greedy with respect to the last fit. Before the first fit, all actions have the same value."""
+        return self._policy(schedules.value_at(self._epsilon, self._progress.transitions))
 
     def greedy_policy(self) -> EpsilonGreedy:
-        """The policy without exploration."""
-        return EpsilonGreedy(self._values.at, lambda: 0.0)
+        return self._policy(0.0)
+
+    def _policy(self, epsilon: float) -> EpsilonGreedy:
+        return EpsilonGreedy(self._values.at, lambda: epsilon, batch_values=self._values.of)
 
     def values(self, observation: Any) -> Array:
         """The values of all actions, (A,)."""
         return self._values.at(observation)
 
     def learn(self, data: TrajectorySet) -> None:
-        """Fit to all trajectories if there are enough new ones. What fails leaves no trace."""
-        require(self._learnt <= len(data), "the data only grow", learnt=self._learnt, trajectories=len(data))
-        seen = self._seen + sum(map(len, data.since(self._learnt)))
-        if seen > self.fitted and seen >= self.growth * self.fitted:
+        """Fit to all trajectories if there are enough new ones. If a fit fails, nothing changes."""
+        progress = self._progress.up_to(data)
+        if progress.transitions > self.fitted and progress.transitions >= self.growth * self.fitted:
             self._fit(data)
-        self._learnt, self._seen = len(data), seen
+        self._progress = progress
 
     def _fit(self, data: TrajectorySet) -> None:
         steps = data.transitions()
@@ -110,8 +111,8 @@ class FittedQ:
         for iteration in range(self.iterations):
             if iteration:
                 former, targets = targets, steps.rewards.copy()
-                with np.errstate(over="ignore", invalid="ignore"):  # told by the next line
-                    targets[goes_on] += self.gamma * values.of(following).max(axis=1)
+                with np.errstate(over="ignore", invalid="ignore"):  # checked in the next line
+                    targets[goes_on] += self.gamma * values.of_rows(following).max(axis=1)
                 self._check(targets)
                 if np.array_equal(targets, former):
                     break
@@ -120,7 +121,7 @@ class FittedQ:
         self._values, self._fitted = values, {key: frozen(array) for key, array in arrays.items()}
 
     def _regress(self, inputs: Array, actions: Array, targets: Array) -> "_Values":
-        """One regression per action that was tried."""
+        """Fit one regressor for each action that was taken."""
         models: list[Any] = []
         with _THREADS.limit(limits=1):
             for action, unfitted in enumerate(self._unfitted):
@@ -133,31 +134,30 @@ class FittedQ:
             raise DivergenceError(f"the values of learner {self.name!r} must be finite, but diverged: lower gamma, or regularise")
 
     def state_dict(self) -> dict[str, Any]:
-        """What the regressors were last fitted to, from which they are found again."""
-        return {"learnt": self._learnt, "seen": self._seen, "fitted": dict(self._fitted)}
+        """The data of the last fit. Loading fits the regressors to them again."""
+        return self._progress.state_dict() | {"fitted": dict(self._fitted)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From what `state_dict` told: fit once more, with the same result."""
+        """Fit once more, with the same result."""
         fitted = {key: frozen(array) for key, array in state["fitted"].items()}
         values = _Values([None] * len(self._unfitted), self._inputs)
         if fitted:
             values = self._regress(self._inputs(fitted["observations"]), fitted["actions"], fitted["targets"])
-        self._learnt, self._seen, self._values, self._fitted = state["learnt"], state["seen"], values, fitted
+        self._progress, self._values, self._fitted = Progress.from_state(state), values, fitted
 
 
-_THREADS = ThreadpoolController()  # made once: to find the libraries takes longer than a small fit
+_THREADS = ThreadpoolController()  # created once: finding the libraries takes longer than a small fit
 
 
 class _Values:
-    """The values of actions by one regressor each, None for those never tried. It never changes."""
+    """The values of actions by one regressor each, None for actions never taken. It never changes."""
 
     def __init__(self, models: list[Any], inputs: Inputs) -> None:
         self._models, self._inputs = models, inputs
-        self._none = np.zeros(len(models)) if not any(models) else None
-        self._last: tuple[bytes, Array] | None = None
+        self._untrained = all(model is None for model in models)
 
-    def of(self, rows: Array) -> Array:
-        """For all vectors (N, d), (N, A)."""
+    def of_rows(self, rows: Array) -> Array:
+        """The values, (N, A), for vectors, (N, d)."""
         values = np.full((len(rows), len(self._models)), -np.inf)
         with _THREADS.limit(limits=1):
             for action, model in enumerate(self._models if len(rows) else ()):
@@ -165,30 +165,31 @@ class _Values:
                     values[:, action] = np.asarray(model.predict(rows)).reshape(len(rows))
         return values
 
+    def of(self, observations: Array) -> Array:
+        """The values, (N, A), for observations, (N, ...)."""
+        if self._untrained:
+            return np.zeros((len(observations), len(self._models)))
+        return self.of_rows(self._inputs(observations))
+
     def at(self, observation: Any) -> Array:
-        """For one observation, (A,)."""
-        if self._none is not None:
-            return self._none
-        row = self._inputs(np.asarray(observation)[None])
-        key = row.tobytes()
-        if self._last is None or key != self._last[0]:  # asked once to act, once for the probability
-            self._last = key, self.of(row)[0]
-        return self._last[1]
+        """The values, (A,), for one observation."""
+        values: Array = self.of(np.asarray(observation)[None])[0]
+        return values
 
 
 def make_regressor(given: Any, options: Mapping[str, Any] | None = None) -> Any:
-    """The estimator itself, or one of the class of scikit-learn with this name; with options that are possible."""
+    """The estimator, built from the name of its class and the options if it is a name; its parameters are validated."""
     try:
         regressor = _of_name(given, dict(options or {})) if isinstance(given, str) else given
         if isinstance(regressor, type) or not (hasattr(regressor, "get_params") and is_regressor(regressor)):
             rule, remedy = "a regressor is an estimator of scikit-learn", 'such as ExtraTreesRegressor() or "ExtraTreesRegressor"'
             require(False, rule, remedy, regressor=given)
         require(isinstance(given, str) or options is None, "options are for names", "give them to the regressor", options=options)
-        getattr(regressor, "_validate_params", lambda: None)()  # what `fit` would do first
+        getattr(regressor, "_validate_params", lambda: None)()  # `fit` would do this first
     except EsbasError:
         raise
     except (TypeError, ValueError) as error:
-        raise InvalidValueError(f"the options of {given} must be possible, but it says: {error}") from error
+        raise InvalidValueError(f"the options of {given} must be valid, but scikit-learn says: {error}") from error
     return regressor
 
 
@@ -204,7 +205,7 @@ def _of_name(name: str, options: dict[str, Any]) -> Any:
 
 
 def _seeded(regressor: Any, seed: int) -> Any:
-    """A copy that draws from this seed, in all its parts."""
+    """A copy with this seed in all its parts."""
     copied = clone(regressor)
     names = [name for name in copied.get_params() if name.split("__")[-1] == "random_state"]
     return copied.set_params(**dict.fromkeys(names, seed))

@@ -1,6 +1,6 @@
 """Fitted Q iteration (Ernst et al., 2005) with one linear function per action: a batch learner for any discrete actions.
 
-The functions are plain: the learner calls them as they are, and compiled experiments are tested against them.
+The formulas are plain functions. The learner calls them directly; compiled experiments are tested against them.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from esbas.columns import Columns
 from esbas.errors import require
 from esbas.learners.constant import Constant
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.learners.progress import Progress
 from esbas.spaces import Discrete
 from esbas.trajectory import TrajectorySet
 
@@ -32,8 +33,8 @@ def best_values(weights: Floats, following: Floats) -> Floats:
 def fitted_q(
     inverses: Floats,  # (A, d, d): of Σ φ φᵀ + ridge, over the steps with each action
     moments: Floats,  # (A, d): Σ φ r
-    features: Floats,  # (N, d): of the steps behind which something follows, those with action 0 first, and so on
-    following: Floats,  # (N, d): the features of what follows
+    features: Floats,  # (N, d): of the steps that do not terminate, ordered by action
+    following: Floats,  # (N, d): of the next observations
     starts: NDArray[np.int64],  # (A + 1,): the steps with action a are starts[a] .. starts[a + 1] - 1
     gamma: float,
     tolerance: float,
@@ -61,21 +62,21 @@ def paper_exploration(epoch: int) -> float:
 
 
 class LinearFQI:
-    """Learns from all trajectories at once; its policy is ε-greedy.
+    """Learns from all trajectories at once. Its policy is ε-greedy and does not change until the next `learn`.
 
-    The normal matrices Σ φ φᵀ grow from one `learn` to the next and are inverted once per `learn`, not per iteration. An action
-    that always ends the episode needs no special care: its targets are its rewards, so it is settled by the first iteration.
+    The normal matrices Σ φ φᵀ are updated by each call of `learn` and inverted once per call, not once per iteration. An action
+    that always ends the episode needs no special treatment: its targets are its rewards, so one iteration finds its weights.
 
     Args:
-        name: of the learner.
-        features: a function from an observation to its features, (d,); if it has a method `batch` from (N, ...) to (N, d), that
-            one is used for learning. The same observation must always have the same features.
-        actions: how many there are.
-        gamma: discount.
+        name: the name of the learner.
+        features: a function from an observation to its features, (d,). If it has a method `batch` from (N, ...) to (N, d), that
+            method is used for many observations. The same observation must always have the same features.
+        actions: the number of actions.
+        gamma: the discount factor.
         ridge: the weight of |w|² in each regression, > 0.
-        tolerance: iterations end when the weights of all actions together move by no more.
-        max_iterations: or after so many.
-        epsilon: the probability of a random action, as a function of the epoch: how often `learn` was called.
+        tolerance: iterations stop when the weights of all actions together change by at most this much.
+        max_iterations: the maximum number of iterations.
+        epsilon: the probability of a random action, as a function of the epoch (the number of calls of `learn`).
     """
 
     stationary = False
@@ -101,30 +102,30 @@ class LinearFQI:
         self.gamma, self.ridge, self.tolerance, self.max_iterations = gamma, ridge, tolerance, max_iterations
         self._epsilon = epsilon
         self._epoch = 0
-        self._learnt = 0  # trajectories that the sums contain
-        self._sums: dict[str, Floats] = {}  # "normals" (A, d, d) and "moments" (A, d); the weights are known, too, then
+        self._progress = Progress()  # the trajectories that the sums contain
+        self._sums: dict[str, Floats] = {}  # "normals" (A, d, d) and "moments" (A, d); empty before the first `learn`
         self.weights: Floats | None = None  # (A, d); None before the first `learn`
-        self._rows, self._known = Columns(), 0  # steps behind which something follows, and from how many trajectories
+        self._rows, self._stored = Columns(), 0  # steps that do not terminate, and the number of trajectories they come from
 
     def policy(self) -> EpsilonGreedy:
-        """ε-greedy on the weights that the last `learn` found; before it, all actions are worth the same."""
+        """Before the first `learn`, all actions have the same value."""
         return self._policy(self._epsilon(self._epoch))
 
     def greedy_policy(self) -> EpsilonGreedy:
-        """The same without exploration."""
         return self._policy(0.0)
 
     def _policy(self, epsilon: float) -> EpsilonGreedy:
         if self.weights is None:
-            nothing = np.zeros(self.action_space.n)
-            return EpsilonGreedy(lambda _: nothing, lambda: epsilon)
+            equal = np.zeros(self.action_space.n)
+            return EpsilonGreedy(lambda _: equal, lambda: epsilon)
         return _linear_policy(self.weights, self.features, epsilon)
 
     def learn(self, data: TrajectorySet) -> None:
-        """Add what is new to the sums, then iterate from zero on everything."""
-        require(self._learnt <= len(data), "the data only grow", learnt=self._learnt, trajectories=len(data))
-        if self._known < len(data):
-            self._take(data)
+        """Add the new trajectories to the sums, then iterate from zero on all data."""
+        progress = self._progress.up_to(data)
+        if self._stored < len(data):
+            self._add(data)
+            self._stored, self._progress = len(data), progress
         rows = self._rows
         order = np.argsort(rows["actions"], kind="stable")
         starts = np.searchsorted(rows["actions"][order], np.arange(self.action_space.n + 1))
@@ -136,9 +137,9 @@ class LinearFQI:
         self.weights = weights
         self._epoch += 1
 
-    def _take(self, data: TrajectorySet) -> None:
-        """Remember the steps that do not end an episode, and add to the sums those that they do not contain yet."""
-        steps = data.transitions(self._known)
+    def _add(self, data: TrajectorySet) -> None:
+        """Store the steps that do not terminate, and add those to the sums that are not in them yet."""
+        steps = data.transitions(self._stored)
         features = self._features_of(steps.observations)  # (N, d)
         goes_on = ~steps.terminated
         following = np.zeros_like(features)
@@ -146,9 +147,9 @@ class LinearFQI:
             following[goes_on] = self._features_of(steps.next_observations[goes_on])
         count, size = self.action_space.n, features.shape[1]
         normals, moments = np.zeros((count, size, size)), np.zeros((count, size))
-        fresh = steps.trajectory >= self._learnt
+        new = steps.trajectory >= self._progress.trajectories
         for action in range(count):
-            chosen = fresh & (steps.actions == action)
+            chosen = new & (steps.actions == action)
             normals[action] = features[chosen].T @ features[chosen]
             moments[action] = features[chosen].T @ steps.rewards[chosen]
         if self._sums:
@@ -156,32 +157,39 @@ class LinearFQI:
         rows = {"actions": steps.actions, "features": features, "following": following}
         self._rows.extend({name: column[goes_on] for name, column in rows.items()})
         self._sums = {"normals": normals, "moments": moments}
-        self._known = self._learnt = len(data)
 
     def _features_of(self, observations: NDArray[Any]) -> Floats:
-        batch = getattr(self.features, "batch", None)
-        rows = batch(observations) if batch else [self.features(observation) for observation in observations]
-        features = np.asarray(rows, np.float64)
+        features = _feature_rows(self.features, observations)
         require(features.ndim == 2, "the features of an observation are a vector", shape=features.shape[1:])
         finite = np.isfinite(features).all(axis=1)
-        require(bool(finite.all()), "features are finite", "mend the feature map", features=features[~finite][:1])
+        require(bool(finite.all()), "features are finite", "fix the feature map", features=features[~finite][:1])
         return features
 
     def state_dict(self) -> dict[str, Any]:
-        """The weights and the sums; the features of single steps are computed again from the data when they are needed."""
-        return {"epoch": self._epoch, "learnt": self._learnt, "weights": self.weights, "sums": dict(self._sums)}
+        """The weights and the sums. The features of single steps are computed again from the data when they are needed."""
+        return {"epoch": self._epoch, "weights": self.weights, "sums": dict(self._sums)} | self._progress.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From what `state_dict` told."""
-        self._epoch, self._learnt, self.weights = state["epoch"], state["learnt"], state["weights"]
+        self._epoch, self._progress, self.weights = state["epoch"], Progress.from_state(state), state["weights"]
         self._sums = dict(state["sums"])
-        self._rows, self._known = Columns(), 0
+        self._rows, self._stored = Columns(), 0
 
 
 def linear_constant(name: str, features: FeatureMap, weights: Floats) -> Constant:
-    """A learner that never learns: greedy on given weights, (A, d)."""
+    """A learner that never learns: greedy with respect to given weights, (A, d)."""
     return Constant(name, _linear_policy(np.array(weights, np.float64), features, 0.0))
 
 
 def _linear_policy(weights: Floats, features: FeatureMap, epsilon: float) -> EpsilonGreedy:
-    return EpsilonGreedy(lambda observation: weights @ features(observation), lambda: epsilon)
+    def batch_values(observations: NDArray[Any]) -> Floats:
+        # Row by row: one matrix product would round differently from `act`, and ties would go to another action.
+        return np.array([weights @ row for row in _feature_rows(features, observations)])
+
+    return EpsilonGreedy(lambda observation: weights @ features(observation), lambda: epsilon, batch_values=batch_values)
+
+
+def _feature_rows(features: FeatureMap, observations: NDArray[Any]) -> Floats:
+    """The features of many observations, (N, d)."""
+    batch = getattr(features, "batch", None)
+    rows = batch(observations) if batch else [features(observation) for observation in observations]
+    return np.asarray(rows, np.float64)

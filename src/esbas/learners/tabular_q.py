@@ -19,7 +19,10 @@ def q_update(q: float, rate: float, reward: float, gamma: float, best_next: floa
 
 
 class TabularQ:
-    """Learns from each transition. `rate` and `epsilon` are numbers or functions of the episode's number, from 1."""
+    """Learns from each transition; its policy is a live view of the table.
+
+    The learning rate `rate` and the exploration `epsilon` are numbers or functions of the number of the episode, from 1.
+    """
 
     stationary = False
 
@@ -34,32 +37,31 @@ class TabularQ:
         self.table, self._episode = np.zeros((states, actions)), 1
 
     def policy(self) -> EpsilonGreedy:
-        """ε-greedy on the table as it is at each step."""
-        return EpsilonGreedy(self.table.__getitem__, lambda: _now(self._epsilon, self._episode))
+        rows = self.table.__getitem__  # works for one observation and for many
+        return EpsilonGreedy(rows, lambda: _now(self._epsilon, self._episode), batch_values=rows)
 
     def greedy_policy(self) -> EpsilonGreedy:
-        """The same without exploration."""
-        return EpsilonGreedy(self.table.__getitem__, lambda: 0.0)
+        rows = self.table.__getitem__
+        return EpsilonGreedy(rows, lambda: 0.0, batch_values=rows)
 
     def step(self, transition: Transition) -> None:
-        """One update; behind a terminal step nothing follows, behind a truncated one the next value counts."""
-        s, a, reward, following, terminated, truncated, _ = transition
-        best_next = 0.0 if terminated else self.table[following].max()
-        self.table[s, a] = q_update(self.table[s, a], _now(self._rate, self._episode), reward, self.gamma, best_next)
-        self._episode += terminated or truncated
+        """Update once. The next value counts unless the episode terminated, so it does after a truncation."""
+        s, a, terminated = transition.observation, transition.action, transition.terminated
+        best_next = 0.0 if terminated else self.table[transition.next_observation].max()
+        rate = _now(self._rate, self._episode)
+        self.table[s, a] = q_update(self.table[s, a], rate, transition.reward, self.gamma, best_next)
+        self._episode += terminated or transition.truncated
 
     def learn(self, data: TrajectorySet) -> None:
-        """Step through what is new since the last time: the learner's episodes are the set's."""
+        """Step through the new trajectories: this learner has seen `episode - 1` of them."""
         for trajectory in data.since(self._episode - 1):
             for transition in trajectory.transitions():
                 self.step(transition)
 
     def state_dict(self) -> dict[str, Any]:
-        """The table and the episode's number."""
         return {"table": self.table.copy(), "episode": self._episode}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From what `state_dict` told."""
         self.table[:], self._episode = state["table"], state["episode"]
 
 

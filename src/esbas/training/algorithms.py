@@ -9,7 +9,8 @@ import numpy as np
 from esbas import learners
 from esbas.errors import SpaceError, require
 from esbas.learner import Learner, RandomPolicy
-from esbas.learners import Constant, TabularQ, _d3_names
+from esbas.learners import Constant, TabularQ
+from esbas.learners.d3 import names as d3_names
 from esbas.training.workshop import CONTINUOUS, DISCRETE, OTHER, Algorithm, Workshop, kind_of
 
 _SPACES = "observation_space", "action_space"
@@ -41,9 +42,9 @@ def _d3(key: str, shop: Workshop, name: str, **options: Any) -> Learner:
 
 
 def _sb3_class(key: str) -> Callable[..., Any]:
-    from esbas.learners import _sb3_hooks
+    from esbas.learners.sb3 import hooks
 
-    return _sb3_hooks.algorithm(key)
+    return hooks.algorithm(key)
 
 
 def _sb3(key: str, shop: Workshop, name: str, **options: Any) -> Learner:
@@ -69,7 +70,7 @@ def _of_sb3(key: str, title: str, actions: str) -> Algorithm:
 
 
 def _of_d3(key: str) -> Algorithm:
-    tables = {DISCRETE: _d3_names.DISCRETE, CONTINUOUS: _d3_names.CONTINUOUS}
+    tables = {DISCRETE: d3_names.DISCRETE, CONTINUOUS: d3_names.CONTINUOUS}
     return Algorithm(
         title=f"d3rlpy {key}",
         actions=tuple(kind for kind, table in tables.items() if key in table),
@@ -112,7 +113,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "sb3.td3": _of_sb3("td3", "TD3", CONTINUOUS),
     "sb3.ddpg": _of_sb3("ddpg", "DDPG", CONTINUOUS),
     "sb3.tqc": _of_sb3("tqc", "TQC", CONTINUOUS),
-    **{f"d3rlpy.{key}": _of_d3(key) for key in _d3_names.DISCRETE | _d3_names.CONTINUOUS},
+    **{f"d3rlpy.{key}": _of_d3(key) for key in d3_names.DISCRETE | d3_names.CONTINUOUS},
 }
 """The algorithms by the names that a portfolio calls them."""
 

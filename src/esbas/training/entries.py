@@ -12,7 +12,7 @@ from typing import Any
 from esbas import limits
 from esbas.errors import InvalidValueError, require, unknown
 from esbas.learner import Learner
-from esbas.learners.isolated import Isolated
+from esbas.learners import Isolated
 from esbas.training.algorithms import ALGORITHMS, check_spaces
 from esbas.training.options import checked, telling
 from esbas.training.workshop import Workshop

@@ -9,7 +9,7 @@ from typing import Any
 
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learner import Learner
-from esbas.learners.replay import SharedReplay
+from esbas.learners import SharedReplay
 from esbas.training.entries import Member, read_members
 from esbas.training.options import checked, read_call, telling
 from esbas.training.workshop import OTHER, Workshop, kind_of

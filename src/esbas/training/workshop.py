@@ -7,7 +7,7 @@ from typing import Any
 
 from esbas import spaces
 from esbas.learner import Learner
-from esbas.learners.replay import SharedReplay
+from esbas.learners import SharedReplay
 from esbas.training.options import checked
 
 DISCRETE, CONTINUOUS, OTHER = "discrete", "continuous", "other"

@@ -1,4 +1,4 @@
-"""What a replay memory is built from: frames outside its ring, and a look at the memory of the machine."""
+"""Storage for a replay memory: items outside the ring buffer, and a check of the free memory."""
 
 import math
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ Layout = tuple[tuple[int, ...], np.dtype[Any]]  # the shape and type of one row
 
 
 class Pool:
-    """At most one item for each row of a ring; takes only the memory of the items that there are."""
+    """At most one item for each row of a ring buffer. Memory is used for existing items only."""
 
     def __init__(self, rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.places = np.full(rows, -1, np.int32)  # where each row's item is, -1 if it has none
+        self.places = np.full(rows, -1, np.int32)  # the index of each row's item, -1 if it has none
         self.items = np.zeros((8, *shape), dtype)
         self._free = list(range(8))
 
     def put(self, row: int, item: Array) -> None:
-        """Keep the item for a row that has none."""
+        """Store an item for a row that has none."""
         if not self._free:
             size = len(self.items)
             self.items = np.concatenate([self.items, np.zeros_like(self.items)])
@@ -31,7 +31,7 @@ class Pool:
         self.items[place] = item
 
     def release(self, row: int) -> None:
-        """Forget the row's item, if it has one."""
+        """Remove the item of a row, if it has one."""
         place = int(self.places[row])
         if place >= 0:
             self._free.append(place)
@@ -42,12 +42,10 @@ class Pool:
         return np.asarray(self.items[self.places[rows]])
 
     def state_dict(self) -> dict[str, Array]:
-        """Rows and their items."""
         rows = np.flatnonzero(self.places >= 0)
         return {"rows": rows, "items": self.of(rows)}
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
-        """From what `state_dict` told."""
         for row in np.flatnonzero(self.places >= 0):
             self.release(int(row))
         for row, item in zip(state["rows"], state["items"], strict=True):
@@ -55,24 +53,24 @@ class Pool:
 
 
 def require_memory(layouts: Iterable[Layout], *, rows: int, capacity: int) -> None:
-    """Raise an error unless this many rows fit into the memory that is free now."""
+    """Raise an error unless this many rows fit into the free memory."""
     needed = rows * sum(math.prod(shape) * dtype.itemsize for shape, dtype in layouts)
     free = available_memory()
     if needed > free:
-        told = f"but {capacity:,} transitions need {needed / 1e9:.1f} GB and {max(free, 0) / 1e9:.1f} GB are free"
+        problem = f"but {capacity:,} transitions need {needed / 1e9:.1f} GB and {max(free, 0) / 1e9:.1f} GB are free"
         raise InvalidValueError(
-            f"a replay memory must fit into free memory, {told}: lower its capacity, or store stacked frames once"
+            f"a replay memory must fit into free memory, {problem}: lower its capacity, or store stacked frames once"
         )
 
 
 def available_memory() -> float:
-    """How many bytes a process may still take, infinite if the system does not tell."""
+    """The number of bytes that this process may still allocate; infinite if the system does not report it."""
     free = math.inf
     lines = _read("/proc/meminfo").splitlines()
     for line in lines:
         if line.startswith("MemAvailable:"):
             free = float(line.split()[1]) * 1024
-    limit, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")  # a container's own limit
+    limit, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")  # the limit of a container
     return min(free, float(limit) - float(used)) if limit.strip().isdigit() and used.strip().isdigit() else free
 
 

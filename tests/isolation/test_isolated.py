@@ -1,6 +1,7 @@
-"""A learner in a process of its own is the same learner, and whatever happens to its process, the run goes on."""
+"""An isolated learner gives the same results, and the run continues whatever happens to its process."""
 
 import gc
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -16,20 +17,30 @@ import pytest
 import breakable
 from breakable import Breaking
 from doubles import Faulty, in_another_thread
-from esbas import ESBAS, SSBAS, Fixed, Uniform, resume, run
+from esbas import ESBAS, SSBAS, Fixed, TrajectorySet, Uniform, resume, run
 from esbas.errors import InvalidValueError, IsolationError, TimeLimitError
-from esbas.learners.isolated import Isolated
+from esbas.isolation import Isolated
+from esbas.isolation.server import LEARNER_ATTRIBUTES, LEARNER_METHODS, POLICY_METHODS
 from esbas.testing import Corridor, check_learner
 
-LIMIT = 0.5  # more than a healthy call ever takes, even on a busy machine
+LIMIT = 1.0  # seconds; more than a healthy call takes, even on a busy machine
 TESTS = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _stop_processes():
+    before = set(multiprocessing.active_children())
+    yield
+    for process in set(multiprocessing.active_children()) - before:
+        process.kill()
+        process.join()
 
 
 def corridor():
     return Corridor(4, slip=0.0, max_steps=6)
 
 
-def told(episodes):
+def outcome(episodes):
     """All that a run produced: the records, the data, the choices."""
     records = list(episodes)
     columns = [column.tobytes() for column in episodes.data.transitions()]
@@ -46,7 +57,7 @@ def test_what_comes_out_is_identical(make, selector):
     for learner in (make(), Isolated(make, snapshot_every=7, time_limit=60.0)):
         arms = [learner.name, "good"]
         outcomes.append(
-            told(run(Corridor(4, max_steps=12), [learner, Faulty("good", action=1)], selector(arms), episodes=40, seed=3))
+            outcome(run(Corridor(4, max_steps=12), [learner, Faulty("good", action=1)], selector(arms), episodes=40, seed=3))
         )
     assert outcomes[0] == outcomes[1]
 
@@ -55,7 +66,7 @@ def test_a_deep_learner_gives_identical_results_too():
     outcomes = []
     for learner in (breakable.deep(), Isolated(breakable.deep, snapshot_every=90)):
         env = gymnasium.make("CartPole-v1")
-        outcomes.append(told(run(env, [learner], SSBAS(["deep"]), steps=300, seed=1)))
+        outcomes.append(outcome(run(env, [learner], SSBAS(["deep"]), steps=300, seed=1)))
     assert outcomes[0] == outcomes[1]
 
 
@@ -84,27 +95,69 @@ def test_it_keeps_the_contract_of_a_learner():
         learner.close()
 
 
-@pytest.mark.parametrize(
-    ("make", "methods"),
-    [
-        (breakable.tabular, {"learn", "step", "state_dict", "load_state_dict"}),
-        (breakable.fitted, {"learn", "state_dict", "load_state_dict"}),
-        (breakable.stepper, {"step"}),
-        (breakable.chance, {"state_dict", "load_state_dict"}),
-    ],
-)
-def test_it_has_the_methods_and_attributes_that_the_learner_has(make, methods):
-    inner, learner = make(), Isolated(make)
-    for method in ("learn", "step", "state_dict", "load_state_dict", "greedy_policy"):
-        assert hasattr(learner, method) == hasattr(inner, method)
-    assert {method for method in methods if not hasattr(learner, method)} == set()
-    assert (learner.name, learner.stationary) == (inner.name, inner.stationary)
-    assert learner.action_space == getattr(inner, "action_space", None)
-    assert hasattr(learner.policy(), "probability") == hasattr(inner.policy(), "probability")
-    assert learner.time_limit is None
+@pytest.fixture(scope="module")
+def isolated():
+    learners = {"complete": Isolated(breakable.complete), "minimal": Isolated(breakable.Minimal)}
+    yield learners
+    for learner in learners.values():
+        learner.close()
 
 
-def test_the_greedy_policy_acts_over_there():
+@pytest.mark.parametrize("name", [*LEARNER_METHODS, *LEARNER_ATTRIBUTES])
+def test_it_has_the_optional_members_that_the_learner_has(name, isolated):
+    assert hasattr(breakable.complete(), name)  # a new optional member must be added there
+    assert hasattr(isolated["complete"], name)
+    assert hasattr(isolated["minimal"], name) == (name == "time_limit")  # an option of isolation itself
+
+
+@pytest.mark.parametrize("name", LEARNER_ATTRIBUTES)
+def test_attributes_are_those_of_the_learner(name, isolated):
+    assert getattr(isolated["complete"], name) == getattr(breakable.complete(), name)
+
+
+@pytest.mark.parametrize("name", POLICY_METHODS)
+def test_a_policy_has_the_optional_methods_that_the_policy_inside_has(name, isolated):
+    assert hasattr(breakable.CompletePolicy(), name)  # a new optional method must be added there
+    assert hasattr(isolated["complete"].policy(), name)
+    assert not hasattr(isolated["minimal"].policy(), name)
+
+
+def test_the_names_are_those_of_the_learner(isolated):
+    assert [(each.name, each.stationary) for each in isolated.values()] == [("complete", False), ("minimal", True)]
+    with pytest.raises(AttributeError, match="the isolated learner 'minimal' has no attribute 'learn'"):
+        isolated["minimal"].learn(TrajectorySet())
+
+
+def test_log_probs_are_those_of_the_policy_inside(isolated):
+    rng, same = np.random.default_rng(0), np.random.default_rng(0)
+    policy, inner = isolated["complete"].policy(), breakable.CompletePolicy()
+    for observation in range(3):
+        assert policy.act_with_log_prob(observation, rng) == inner.act_with_log_prob(observation, same)
+    assert rng.bit_generator.state == same.bit_generator.state
+    arrays = np.arange(3.0), np.arange(1, 4)
+    np.testing.assert_array_equal(policy.log_probs(*arrays), inner.log_probs(*arrays))
+
+
+def test_what_start_returns_acts_in_the_other_process(isolated):
+    policy, rng = isolated["complete"].policy(), np.random.default_rng(0)
+    one, other = policy.start(), policy.start()  # two episodes at a time
+    assert [acting.act(0, rng)[0] for acting in (one, one, other, one, policy)] == [1, 2, 1, 3, 1]
+    assert hasattr(one, "log_probs")
+
+
+def test_a_policy_without_an_acting_object_returns_none_from_start():
+    assert Isolated(breakable.chance).policy().start() is None
+
+
+def test_what_start_returned_starts_again_in_a_new_process():
+    learner, rng = Isolated(breakable.complete), np.random.default_rng(0)
+    acting = learner.policy().start()
+    acting.act(0, rng)
+    learner.close()
+    assert acting.act(0, rng)[0] == 1
+
+
+def test_the_greedy_policy_acts_in_the_other_process():
     learner = Isolated(breakable.Greedy)
     assert [learner.greedy_policy().act(0, np.random.default_rng(0)), learner.policy().act(0, np.random.default_rng(0))] == [1, 0]
 
@@ -122,7 +175,7 @@ def test_a_call_that_hangs_ends_with_its_process(where, how):
     records = list(run(corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=5, time_limit=LIMIT))
     faults = [fault for record in records for fault in record.faults]
     assert (faults[0].arm, faults[0].where, faults[0].dismissed) == ("bad", where, 1)
-    assert "TimeLimitError: a learning call must end within 0.5 s" in faults[0].message
+    assert f"TimeLimitError: a learning call must end within {LIMIT:g} s" in faults[0].message
     assert len(records) == 5
 
 
@@ -130,7 +183,7 @@ def test_a_call_that_hangs_ends_in_any_thread():
     learner = Isolated(partial(Breaking, "bad", "policy", breakable.spin, at=1), time_limit=LIMIT)
     error = in_another_thread(learner.policy)
     assert isinstance(error, TimeLimitError)
-    assert "the process of learner 'bad' went on with policy and was killed" in str(error)
+    assert "the process of learner 'bad' did not finish policy and was killed" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +225,7 @@ def test_a_learner_that_cannot_be_saved_starts_as_it_was_built():
     learner.step(None)
 
 
-def test_exceptions_come_back_as_sentences_and_leave_the_process_alone():
+def test_exceptions_are_raised_here_and_do_not_end_the_process():
     learner = Isolated(partial(Faulty, "bad", "policy"))
     pid = learner._child._process.pid
     with pytest.raises(IsolationError, match=r"the process of learner 'bad' raised in policy: RuntimeError: call 1 of policy"):
@@ -182,7 +235,7 @@ def test_exceptions_come_back_as_sentences_and_leave_the_process_alone():
     assert learner._child._process.pid == pid
 
 
-def test_an_answer_that_cannot_travel_is_a_sentence():
+def test_an_answer_that_cannot_be_pickled_raises():
     learner = Isolated(partial(Faulty, "bad", action=breakable.spin))
     assert learner.policy().act(0, np.random.default_rng()) is breakable.spin
     with pytest.raises(IsolationError, match="raised in act"):
@@ -227,7 +280,7 @@ def test_a_run_is_saved_also_when_a_process_is_gone(tmp_path):
     episodes = run(corridor(), [learner, Faulty("good", action=1)], Uniform(["table", "good"]), episodes=10)
     for _ in range(3):
         next(episodes)
-    os.kill(learner._child._process.pid, signal.SIGKILL)  # while nobody talks to it
+    os.kill(learner._child._process.pid, signal.SIGKILL)  # between two calls
     episodes.save(tmp_path / "run")
     assert learner.state_dict()["episode"] >= 2
 
@@ -238,15 +291,14 @@ def test_an_old_policy_acts_with_the_last_good_state_in_a_new_process():
     learner.close()
     policy.start()
     assert policy.act(0, rng) == 1
-    assert policy.probability(0, 1) == 1.0
 
 
-def test_policies_that_nobody_holds_are_let_go():
+def test_unused_policies_are_released():
     learner = Isolated(breakable.Counting)
     kept = learner.policy()
     for _ in range(50):
         learner.policy()
-    assert learner.policy().act(0, np.random.default_rng()) <= 3  # policies alive over there
+    assert learner.policy().act(0, np.random.default_rng()) <= 3  # policies alive in the other process
     assert kept.act(0, np.random.default_rng()) <= 3
 
 
@@ -257,7 +309,7 @@ def test_ctrl_c_while_waiting_loses_nothing():
     def press(*_):
         raise Pressed
 
-    learner = Isolated(partial(Breaking, "slow", "policy", partial(time.sleep, 0.5), at=1))
+    learner = Isolated(partial(Breaking, "slow", "policy", partial(time.sleep, 2.0), at=1))
     former = signal.signal(signal.SIGALRM, press)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
@@ -267,7 +319,7 @@ def test_ctrl_c_while_waiting_loses_nothing():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)
     assert learner._child.generation == 1
-    assert learner.state_dict()["calls"]["policy"] == 1  # the answer to the first call was waited for and put aside
+    assert learner.state_dict()["calls"]["policy"] == 1  # the answer to the first call was read and discarded
 
 
 def alive(pid):
@@ -279,7 +331,7 @@ def alive(pid):
 
 
 def wait_until_gone(pid):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 180
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not alive(pid)
@@ -309,7 +361,7 @@ import sys
 from functools import partial
 import breakable
 from doubles import Faulty, in_another_thread
-from esbas.learners.isolated import Isolated
+from esbas.learners import Isolated
 
 if __name__ == "__main__":
     learner = Isolated(partial(breakable.Breaking, "bad", "policy", getattr(breakable, sys.argv[1]), at=1))
@@ -324,11 +376,13 @@ def test_the_process_ends_when_its_parent_is_killed(how, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, str(tmp_path / "parent.py"), how]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        pid = int(parent.stdout.readline())
-        time.sleep(0.3)  # it hangs now
-        assert alive(pid)
-        parent.kill()
+        try:
+            assert parent.stdout is not None
+            pid = int(parent.stdout.readline())
+            time.sleep(0.3)  # it hangs now
+            assert alive(pid)
+        finally:
+            parent.kill()
     wait_until_gone(pid)
 
 

@@ -11,11 +11,11 @@ from esbas.errors import SpaceError
 
 
 class Inputs:
-    """From observations of a space to vectors: integers are coded one-hot, arrays flattened.
+    """Converts observations to vectors: integers are one-hot encoded, arrays are flattened.
 
     Args:
         space: Discrete, Box or another space of arrays.
-        owner: whose observations they are, for the sentence that refuses a space.
+        owner: the learner that needs the vectors, for error messages.
     """
 
     def __init__(self, space: Any, *, owner: str) -> None:
@@ -29,7 +29,7 @@ class Inputs:
         self.size = self._labels or math.prod(shape or ())  # d
 
     def __call__(self, observations: Array, dtype: type[np.floating[Any]] = np.float64) -> Array:
-        """Vectors, (N, d), of observations, (N, ...)."""
+        """Vectors, (N, d), for observations, (N, ...)."""
         if not self._labels:
             return np.asarray(observations, dtype).reshape(len(observations), self.size)
         rows = np.zeros((len(observations), self.size), dtype)
@@ -38,7 +38,7 @@ class Inputs:
 
 
 def discrete_actions(space: Any, *, owner: str) -> int:
-    """How many actions there are, if they are 0, 1, ..., n - 1."""
+    """The number n of actions, which must be 0, 1, ..., n - 1."""
     if not (spaces.is_discrete(space) and int(space.start) == 0):
         raise SpaceError(f"the actions of {owner} must be 0, 1, ..., n - 1, but are {space}: leave it out")
     return int(space.n)

@@ -1,14 +1,14 @@
-"""States of PyTorch's parts as arrays and plain data, and back."""
+"""Conversion of PyTorch states to arrays and plain data, and back."""
 
 from typing import Any
 
 import numpy as np
 
-from esbas.learners._torch import torch
+from esbas.learners.deep.pytorch import torch
 
 
 def plain(value: Any) -> Any:
-    """Tensors as arrays, keys as text."""
+    """Convert tensors to arrays and keys to strings."""
     if isinstance(value, torch.Tensor):
         return value.detach().cpu().numpy().copy()
     if isinstance(value, dict):
@@ -17,7 +17,7 @@ def plain(value: Any) -> Any:
 
 
 def tensors(value: Any) -> Any:
-    """The way back from `plain`: the keys of an optimizer's state are numbers."""
+    """Undo `plain`. The keys of an optimizer's state are integers."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""One replay memory for a whole portfolio: every transition and every frame is stored once."""
+"""A replay memory for a whole portfolio: every transition and every frame is stored once."""
 
 import weakref
 from collections.abc import Callable, Hashable
@@ -9,32 +9,32 @@ import numpy as np
 from esbas import spaces
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require
-from esbas.learners._replay_storage import Layout, Pool, require_memory
+from esbas.learners.deep.replay_storage import Layout, Pool, require_memory
 from esbas.trajectory import TrajectorySet, Transition
 
 
 class Batch(NamedTuple):
-    """Steps out of the memory, as columns; their leading axes are those of the rows asked for."""
+    """Steps from the memory, as columns. Their leading axes are those of the requested rows."""
 
     observations: Array  # (..., *observation)
     actions: Array  # (..., *action)
     returns: Array  # (...,) float32: Σ γ^j r over m steps, 1 <= m <= n
     discounts: Array  # (...,) float32: γ^m
-    next_observations: Array  # (..., *observation): what was seen m steps later
-    terminated: Array  # (...,) bool: nothing follows, do not bootstrap
+    next_observations: Array  # (..., *observation): m steps later
+    terminated: Array  # (...,) bool: do not bootstrap
 
 
 class SharedReplay:
-    """The last `capacity` transitions, for any number of learners; each draws from it with its own generator.
+    """The last `capacity` transitions, for any number of learners. Each learner samples from it with its own generator.
 
-    Every learner shows it every transition, and it takes each in once: it does not matter who is first, nor who is away.
-    A step that does not continue the one before starts a new piece. Box actions are stored scaled to [-1, 1].
+    Every learner adds every transition, and the memory stores each one once, so the order and the absence of learners do not
+    matter. A step that does not continue the previous one starts a new segment. Box actions are stored scaled to [-1, 1].
 
     Args:
-        env: anything with `observation_space` (Box, Discrete, ...) and `action_space` (Discrete or Box).
-        capacity: in transitions.
-        stack: how many frames an observation is made of, if it is a stack of frames along its first axis, the newest last; each
-            frame is then stored once.
+        env: an object with `observation_space` (Box, Discrete, ...) and `action_space` (Discrete or Box).
+        capacity: the maximum number of transitions.
+        stack: the number of frames per observation, if an observation is a stack of frames along its first axis, the newest one
+            last. Each frame is then stored once.
     """
 
     def __init__(self, env: Any, *, capacity: int = 100_000, stack: int = 1) -> None:
@@ -54,16 +54,16 @@ class SharedReplay:
             raise SpaceError(f"actions must have bounds, but the action space is {self.action_space}: rescale it by a wrapper")
         columns: dict[str, Layout] = {"frames": frame, "actions": (done[0], np.dtype(np.float32)) if self._scales else done}
         columns |= {"rewards": ((), np.dtype(np.float32)), "terminated": ((), np.dtype(bool)), "ages": ((), np.dtype(np.uint8))}
-        self._rows = capacity + stack - 1  # the oldest ones only serve the stacks of those behind them
+        self._rows = capacity + stack - 1  # the oldest ones only complete the stacks of later ones
         require_memory(columns.values(), rows=self._rows, capacity=capacity)
         self._columns = {name: np.zeros((self._rows, *shape), dtype) for name, (shape, dtype) in columns.items()}
-        self._tails = Pool(self._rows, *frame)  # what was seen last, where the next row is not the step that followed
-        self._heads = Pool(self._rows, (stack - 1, *frame[0]), dtype)  # the older frames of a piece's first stack
-        self.added, self.episodes = 0, 0  # so far, whether or not they are still there
+        self._tails = Pool(self._rows, *frame)  # next observations, where the next row is not the next step
+        self._heads = Pool(self._rows, (stack - 1, *frame[0]), dtype)  # the older frames of a segment's first stack
+        self.added, self.episodes = 0, 0  # in total, including those that were overwritten
         self.before_change: list[Callable[[], None]] = []  # called before each change
-        self.groups: dict[Hashable, Any] = {}  # learners of one shape, which train together
+        self.groups: dict[Hashable, Any] = {}  # learners that train together
         self._newest: Transition | None = None
-        self._following: Array | None = None  # what the newest step led to, None if its episode is over
+        self._following: Array | None = None  # the next observation of the newest step, None if its episode is over
         self._noted: tuple[Any, Array] | None = None
         self._snapshot: tuple[int, dict[str, weakref.ref[Array]]] = 0, {}
 
@@ -71,18 +71,18 @@ class SharedReplay:
         return min(self.added, self.capacity)
 
     def note(self, action: Any, stored: Array) -> None:
-        """Tell how this very action is to be stored, for learners that act in scaled actions: scaling back would round."""
+        """Store this action object as `stored`. For learners that produce scaled actions: scaling back would round."""
         self._noted = action, stored
 
     def add(self, transition: Transition) -> None:
-        """Take in a transition; showing the same one again has no effect."""
+        """Store a transition. Adding the same object again has no effect."""
         if transition is self._newest:
             return
         seen, following = np.asarray(transition.observation), np.asarray(transition.next_observation)
         self._check(seen, following)
         action = self._stored(transition.action)
-        for settle in self.before_change:
-            settle()
+        for callback in self.before_change:
+            callback()
         row, before = self.added % self._rows, (self.added - 1) % self._rows
         continues = self._following is not None and (seen is self._following or np.array_equal(seen, self._following))
         self._tails.release(row)
@@ -102,7 +102,7 @@ class SharedReplay:
         self.episodes += over
 
     def take(self, data: TrajectorySet) -> None:
-        """Add what is new in a growing set of trajectories; whoever asks first does it for all."""
+        """Add the new trajectories of a growing set. The first learner that calls this does it for all."""
         for trajectory in data.since(self.episodes):
             for transition in trajectory.transitions():
                 self.add(transition)
@@ -110,27 +110,27 @@ class SharedReplay:
         self.episodes = max(self.episodes, len(data))
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """The rows of steps drawn uniformly and with replacement, (size,)."""
+        """The rows of uniformly sampled steps, with replacement, (size,)."""
         return self.rows(rng.integers(len(self), size=size))
 
     def rows(self, places: Array) -> Array:
-        """The rows of transitions by their numbers modulo the capacity."""
+        """The rows of transitions, given their numbers modulo the capacity."""
         newest = self.added - 1
         return np.asarray((newest - (newest - places) % self.capacity) % self._rows)
 
     def batch(self, rows: Array, *, steps: Array | int = 1, gamma: Array | float = 1.0) -> Batch:
-        """What is in these rows, looking `steps` ahead, or fewer where an episode or the memory ends.
+        """The steps in these rows with n-step returns, n = `steps`, or fewer where an episode or the memory ends.
 
         Both `steps` and `gamma` are broadcast against the rows.
         """
-        last, returns, discounts = self._look_ahead(rows, np.asarray(steps), np.asarray(gamma, np.float32))
+        last, returns, discounts = self._n_step_returns(rows, np.asarray(steps), np.asarray(gamma, np.float32))
         stacks = self._stacks(rows)
         following = self._following_stacks(last, stacks if last is rows else None)
         actions, terminated = self._columns["actions"][rows], self._columns["terminated"][last]
         return Batch(stacks, actions, returns, discounts, following, terminated)
 
-    def _look_ahead(self, rows: Array, steps: Array, gamma: Array) -> tuple[Array, Array, Array]:
-        """The rows of the last steps that count, Σ γ^j r, and γ^m."""
+    def _n_step_returns(self, rows: Array, steps: Array, gamma: Array) -> tuple[Array, Array, Array]:
+        """The rows of the last steps that count, the returns Σ γ^j r, and the discounts γ^m."""
         rewards, n = self._columns["rewards"], int(steps.max())
         if n == 1:
             return rows, rewards[rows], np.broadcast_to(gamma, rows.shape)
@@ -138,18 +138,17 @@ class SharedReplay:
         ahead = (rows[..., None] + offsets) % self._rows  # (..., n)
         over = np.logical_or.accumulate(self._tails.places[ahead] >= 0, axis=-1)
         counts = np.broadcast_to(offsets < steps[..., None], over.shape).copy()
-        counts[..., 1:] &= ~over[..., :-1]  # nothing counts behind the end of a piece
+        counts[..., 1:] &= ~over[..., :-1]  # nothing counts after the end of a segment
         powers, reached = gamma[..., None] ** offsets.astype(np.float32), counts.sum(-1)
         return (rows + reached - 1) % self._rows, (rewards[ahead] * powers * counts).sum(-1), gamma ** reached.astype(np.float32)
 
     def _stacks(self, rows: Array) -> Array:
-        """The observations of these rows."""
         frames, ages = self._columns["frames"], self._columns["ages"]
         if self.stack == 1:
             return np.asarray(frames[rows])
         back = np.arange(self.stack - 1, -1, -1)
         stacks = frames[(rows[..., None] - back) % self._rows]
-        early = back > ages[rows][..., None]  # (..., stack): frames from before the piece began
+        early = back > ages[rows][..., None]  # (..., stack): frames from before the segment began
         if early.any():
             *where, position = np.nonzero(early)
             young = rows[tuple(where)]
@@ -158,7 +157,7 @@ class SharedReplay:
         return np.asarray(stacks)
 
     def _following_stacks(self, rows: Array, stacks: Array | None) -> Array:
-        """What was seen after these rows, given the observations of the rows themselves if they are known."""
+        """The next observations of these rows, given the observations of the rows themselves if they are known."""
         frames, ends = self._columns["frames"][(rows + 1) % self._rows], self._tails.places[rows] >= 0
         frames[ends] = self._tails.of(rows[ends])
         if self.stack == 1:
@@ -167,7 +166,6 @@ class SharedReplay:
         return np.concatenate([np.split(stacks, [1], axis)[1], np.expand_dims(frames, axis)], axis)
 
     def _stored(self, action: Any) -> Array:
-        """An action as it is stored."""
         if self._noted is not None and action is self._noted[0]:
             return self._noted[1]
         if not self._scales:
@@ -179,13 +177,13 @@ class SharedReplay:
         if not seen.shape == following.shape == self._shape:
             shapes = f"{seen.shape} and {following.shape}"
             raise InvalidValueError(
-                f"observations must have the shape {self._shape} of their space, but have {shapes}: mend the environment"
+                f"observations must have the shape {self._shape} of their space, but have {shapes}: fix the environment"
             )
         if self.stack > 1 and not np.array_equal(seen[1:], following[:-1]):
-            raise InvalidValueError(f"frames must move on by one, but these do not: replay with stack=1 instead of {self.stack}")
+            raise InvalidValueError(f"frames must shift by one per step, but these do not: use stack=1 instead of {self.stack}")
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything as arrays and plain data; at one moment always the same arrays, which a save file then holds once."""
+        """Until the next change, every call returns the same arrays, so that a save file contains them once."""
         moment, references = self._snapshot
         arrays = {name: array for name, reference in references.items() if (array := reference()) is not None}
         if moment != self.added or len(arrays) < len(references) or not arrays:
@@ -197,7 +195,6 @@ class SharedReplay:
         return settings | {"added": self.added, "episodes": self.episodes, "open": self._following is not None} | arrays
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Become the memory that `state_dict` told of."""
         for name in ("capacity", "stack"):
             require(
                 state[name] == getattr(self, name), f"{name} is as it was saved", "build the same replay", **{name: state[name]}
@@ -212,7 +209,7 @@ class SharedReplay:
 
 
 def _layout(space: Any, kind: str) -> Layout:
-    """The shape and type of a space's elements."""
+    """The shape and type of the elements of a space."""
     if spaces.is_discrete(space):
         return (), np.dtype(np.int64)
     shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)

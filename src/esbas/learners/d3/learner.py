@@ -1,4 +1,4 @@
-"""Algorithms of d3rlpy as members of a portfolio: they learn from the growing batch of all trajectories."""
+"""The learner that wraps an algorithm of d3rlpy. It learns from the growing batch of all trajectories."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,38 +10,41 @@ from esbas import seeding, spaces
 from esbas.columns import Array, Columns
 from esbas.errors import DivergenceError, SpaceError, require
 from esbas.learner import Policy
-from esbas.learners import _d3_hooks as hooks
 from esbas.learners import schedules
-from esbas.learners._inputs import Inputs, discrete_actions
-from esbas.learners._own_generators import OwnGenerators
-from esbas.learners._torch import torch
+from esbas.learners.d3 import hooks
+from esbas.learners.deep.generators import PrivateGenerators
+from esbas.learners.deep.pytorch import torch
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.learners.inputs import Inputs, discrete_actions
+from esbas.learners.progress import Progress
 from esbas.trajectory import TrajectorySet
 
 EXPLORATION = 1.0, 0.1, 5_000
 
 
 class D3Learner:
-    """Makes gradient steps in proportion to the transitions that are new, on batches drawn from all of them.
+    """Makes gradient steps in proportion to the number of new transitions, on batches sampled from all transitions.
 
-    Where an episode was cut off, its last transition counts, and so does the value of what would have followed. Box actions are
-    scaled to [-1, 1]. It learns with global generators of its own, which are in place only while it learns; its policies draw
-    from the generator that they are given.
+    The last step of a truncated episode bootstraps from the next observation. Box actions are scaled to [-1, 1]. Learning draws
+    from separate copies of the global random generators; policies draw from the generator that is passed to them.
+
+    Policies for discrete actions are ε-greedy and have log-probabilities. Policies for Box actions do not have them: their noise
+    is clipped to the bounds, so that their actions have no density.
 
     Args:
-        name: of the learner.
+        name: the name of the learner.
         algorithm: "dqn", "double_dqn", "nfq", "sac", "bcq" or "cql" for discrete actions; "ddpg", "td3", "td3_plus_bc", "sac",
             "cql", "iql", "awac", "crr", "bcq", "bear", "plas" or "plas_with_perturbation" for Box; or a configuration of d3rlpy.
         observation_space: Box (flattened) or Discrete (one-hot).
         action_space: Discrete, or Box with bounds.
-        updates_per_step: gradient steps per new transition; need not be whole.
-        batch: transitions per gradient step; None: as many as the algorithm usually has.
-        hidden: the widths of the networks' layers, for names; None: the usual ones.
-        options: of the configuration, for names.
-        epsilon: the probability of a random action, (first, last, transitions in between), falling linearly, or one number; for
-            discrete actions, by default (1.0, 0.1, 5_000).
-        noise: the standard deviation of normal noise, in halves of the range of an action, as for `epsilon`; for Box.
-        seed: of weights, batches and draws; members with different names differ.
+        updates_per_step: gradient steps per new transition; may be a fraction.
+        batch: transitions per gradient step. Defaults to the algorithm's batch size.
+        hidden: the widths of the networks' layers, if `algorithm` is a name. Defaults to the algorithm's networks.
+        options: arguments of the configuration, if `algorithm` is a name.
+        epsilon: for discrete actions, the probability of a random action: (first, last, transitions in between) for a linear
+            decay, or one number. Defaults to (1.0, 0.1, 5_000).
+        noise: for Box actions, the standard deviation of Gaussian noise in halves of an action's range; same format and default.
+        seed: the seed of weights, batches and draws. Members with different names draw different numbers.
     """
 
     stationary = False
@@ -68,115 +71,111 @@ class D3Learner:
         self._inputs = Inputs(observation_space, owner=owner)
         if self._discrete:
             self._actions = discrete_actions(action_space, owner=owner)
-            require(noise is None, "noise is for Box actions", "give epsilon instead", noise=noise)
+            require(noise is None, "noise is for Box actions", "use epsilon instead", noise=noise)
         else:
             self._actions = _bounded(action_space, owner=owner)
-            require(epsilon is None, "epsilon is for discrete actions", "give noise instead", epsilon=epsilon)
+            require(epsilon is None, "epsilon is for discrete actions", "use noise instead", epsilon=epsilon)
         given = epsilon if self._discrete else noise
-        self._exploration = schedules.falling(
+        self._exploration = schedules.linear_decay(
             EXPLORATION if given is None else given, name="epsilon" if self._discrete else "noise"
         )
         config = hooks.configuration(algorithm, discrete=self._discrete, options=options, hidden=hidden, owner=owner)
         self.batch, self.updates_per_step = batch or int(config.batch_size), updates_per_step
-        self._rng, self._generators = seeding.generator(seed, "d3", name, "batches"), OwnGenerators()
+        self._rng, self._generators = seeding.generator(seed, "d3", name, "batches"), PrivateGenerators()
         with self._generators:
             torch.manual_seed(seeding.integer(seed, "d3", name, "torch"))
-            np.random.seed(seeding.integer(seed, "d3", name, "numpy"))  # noqa: NPY002  # d3rlpy knows the global one
+            np.random.seed(seeding.integer(seed, "d3", name, "numpy"))  # noqa: NPY002  # d3rlpy uses the global generator
             self.model = hooks.build(config, inputs=self._inputs.size, actions=self._actions)
-        self._learnt, self._seen = 0, 0  # trajectories, transitions
-        self._rows, self._known = Columns(), 0  # the transitions, and from how many trajectories: read again after loading
-        self._last: tuple[bytes, Array] | None = None  # a vector and the values of discrete actions
+        self._progress = Progress()
+        self._rows, self._stored = Columns(), 0  # the transitions, and the number of trajectories they come from
 
     def policy(self) -> Policy:
-        """What the algorithm takes for best, with as much exploration as it is time for."""
-        return self._policy(schedules.between(self._exploration, self._seen))
+        """The best actions with the current amount of exploration."""
+        return self._policy(schedules.value_at(self._exploration, self._progress.transitions))
 
     def greedy_policy(self) -> Policy:
-        """The policy without exploration."""
         return self._policy(0.0)
 
     def _policy(self, exploration: float) -> Policy:
-        return EpsilonGreedy(self._marks, lambda: exploration) if self._discrete else D3Policy(self, exploration)
+        if not self._discrete:
+            return D3Policy(self, exploration)
+        return EpsilonGreedy(self._indicators_of_one, lambda: exploration, batch_values=self._indicators)
 
-    def _marks(self, observation: Any) -> Array:
-        """1 for the best of the discrete actions, 0 for the others, (A,)."""
-        row = self._row(observation)
-        key = row.tobytes()
-        if self._last is None or self._last[0] != key:  # asked once to act, once for the probability
-            self._last = key, np.eye(self._actions)[int(hooks.best_action(self.model, row))]
-        return self._last[1]
+    def _indicators(self, observations: Array) -> Array:
+        """1 for the best of the discrete actions, 0 for the others, (N, A)."""
+        best = hooks.best_actions(self.model, self._inputs(observations, np.float32))
+        indicators: Array = np.eye(self._actions)[best.reshape(-1).astype(np.int64)]
+        return indicators
+
+    def _indicators_of_one(self, observation: Any) -> Array:
+        indicators: Array = self._indicators(np.asarray(observation)[None])[0]
+        return indicators
 
     def act(self, observation: Any, rng: np.random.Generator, *, noise: float) -> Array:
-        """The best Box action, with noise. Some algorithms draw candidates: they, too, come from `rng`."""
+        """The best Box action plus noise. `rng` also seeds PyTorch, since some algorithms sample candidate actions."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(rng.integers(2**63 - 1)))
-            action = hooks.best_action(self.model, self._row(observation))
+            action = hooks.best_actions(self.model, self._inputs(np.asarray(observation)[None], np.float32))[0]
         space, noisy = self.action_space, action + noise * rng.standard_normal(self._actions)
         unit = (np.clip(noisy, -1, 1).reshape(space.shape) + 1) / 2
         taken: Array = np.clip(space.low + unit * (space.high - space.low), space.low, space.high).astype(space.dtype)
         return taken
 
-    def _row(self, observation: Any) -> Array:
-        return self._inputs(np.asarray(observation)[None], np.float32)
-
     def learn(self, data: TrajectorySet) -> None:
-        """Take in what is new, and make the gradient steps that are due for it."""
-        require(self._learnt <= len(data), "the data only grow", learnt=self._learnt, trajectories=len(data))
-        if self._known < len(data):
-            self._take(data)
-        rate, seen = self.updates_per_step, len(self._rows["rewards"])
-        due = math.floor(seen * rate) - math.floor(self._seen * rate)
-        self._learnt, self._seen, self._last = len(data), seen, None
+        """Store the new transitions, then make the gradient steps that are due for them."""
+        progress = self._progress.up_to(data)
+        if self._stored < len(data):
+            self._add(data)
+        rate, seen = self.updates_per_step, progress.transitions
+        due = math.floor(seen * rate) - math.floor(self._progress.transitions * rate)
+        self._progress = progress
         columns = {name: self._rows[name] for name in _COLUMNS}
         with self._generators:
             for _ in range(due):
                 drawn = self._rng.integers(seen, size=self.batch)
                 losses = hooks.update(self.model, {name: column[drawn] for name, column in columns.items()})
                 if not np.isfinite(list(losses.values())).all():
-                    told = f"the losses of learner {self.name!r} must be finite, but are {losses}"
-                    raise DivergenceError(f"{told}: lower its learning rate")
+                    problem = f"the losses of learner {self.name!r} must be finite, but are {losses}"
+                    raise DivergenceError(f"{problem}: lower its learning rate")
 
-    def _take(self, data: TrajectorySet) -> None:
-        steps, count = data.transitions(self._known), self._actions
+    def _add(self, data: TrajectorySet) -> None:
+        steps, count = data.transitions(self._stored), self._actions
         actions = steps.actions.reshape(-1, 1)
         if not self._discrete:
             low, high = self.action_space.low.reshape(count), self.action_space.high.reshape(count)
             actions = (2 * (steps.actions.reshape(-1, count) - low) / (high - low) - 1).astype(np.float32)
         seen, following = (self._inputs(each, np.float32) for each in (steps.observations, steps.next_observations))
         self._rows.extend(dict(zip(_COLUMNS, (seen, actions, steps.rewards, following, steps.terminated), strict=True)))
-        self._known = len(data)
+        self._stored = len(data)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the transitions, as arrays and plain data; they are read again from the data when it learns."""
-        counts = {"learnt": self._learnt, "seen": self._seen}
+        """Everything except the transitions, which are read again from the data by the next `learn`."""
         generators = self._generators.state_dict() | {"batches": seeding.state_of(self._rng)}
-        return {"model": hooks.state_of(self.model), "counts": counts, "generators": generators}
+        return {"model": hooks.state_of(self.model), "counts": self._progress.state_dict(), "generators": generators}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From what `state_dict` told."""
         hooks.restore(self.model, state["model"])
-        self._learnt, self._seen = state["counts"]["learnt"], state["counts"]["seen"]
+        self._progress = Progress.from_state(state["counts"])
         self._generators.load_state_dict(state["generators"])
         seeding.restore(self._rng, state["generators"]["batches"])
-        self._rows, self._known, self._last = Columns(), 0, None
+        self._rows, self._stored = Columns(), 0
 
 
 _COLUMNS = "observations", "actions", "rewards", "following", "terminated"
 
 
 class D3Policy:
-    """A member's algorithm as a policy for Box actions."""
+    """A policy for Box actions: the best action plus noise."""
 
     def __init__(self, learner: D3Learner, noise: float) -> None:
         self._learner, self._noise = learner, noise
 
     def act(self, observation: Any, rng: np.random.Generator) -> Array:
-        """The best action, with noise."""
         return self._learner.act(observation, rng, noise=self._noise)
 
 
 def _bounded(space: Any, *, owner: str) -> int:
-    """How many numbers an action of this Box has."""
+    """The number of dimensions of an action."""
     low, high = (np.asarray(getattr(space, bound, np.inf)) for bound in ("low", "high"))
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise SpaceError(f"the actions of {owner} must be Discrete or Box with bounds, but are {space}: leave it out")

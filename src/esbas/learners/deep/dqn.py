@@ -1,6 +1,6 @@
-"""Deep Q-network (Mnih et al., 2015), with double Q-learning and n-step returns; members of one shape train in one call."""
+"""Deep Q-network (Mnih et al., 2015) with double Q-learning and n-step returns. Equal networks train in one batched call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,36 +9,37 @@ from esbas import seeding, spaces
 from esbas.columns import Array
 from esbas.errors import DivergenceError, SpaceError, require, unknown
 from esbas.learners import schedules
-from esbas.learners.dqn_batched import OPTIMIZERS, Group, Own
+from esbas.learners.deep.batched import OPTIMIZERS, Group, Hyperparameters
+from esbas.learners.deep.networks import Convolution, Network
+from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
-from esbas.learners.networks import Convolution, Network
-from esbas.learners.replay import SharedReplay
 from esbas.trajectory import TrajectorySet, Transition
 
 
 class DQN:
-    """Learns action values from a shared replay memory.
+    """Learns action values from a shared replay memory. Its policy is a live view of the network.
 
-    DQNs on one memory with equal networks, `batch` and `optimizer` are trained in one batched call. All else is each one's own,
-    and each learns what it would learn alone.
+    DQNs on one memory with equal networks, `batch` and `optimizer` are trained in one batched call. All other options may differ,
+    and each DQN learns the same as it would alone.
 
     Args:
-        name: of the learner.
-        replay: the memory, which also tells the spaces; the same object for all members of a portfolio.
-        rate: of learning.
-        gamma: the discount.
-        double: whether the network itself chooses the next action that its target values (van Hasselt et al., 2016).
-        n_step: how many rewards are summed before the target's value counts.
+        name: the name of the learner.
+        replay: the replay memory, which also defines the spaces. All members of a portfolio use the same object.
+        rate: the learning rate.
+        gamma: the discount factor.
+        double: whether to use double Q-learning: the network selects the next action, the target network evaluates it
+            (van Hasselt et al., 2016).
+        n_step: the number of rewards in an n-step return.
         hidden: the widths of the dense layers.
-        convolutions: (filters, kernel, stride) each; None: a usual choice for images, none for anything else.
+        convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images and to none otherwise.
         optimizer: "adam" or "rmsprop".
         batch: transitions per update.
         train_every: transitions between trainings.
-        updates: per training.
+        updates: updates per training.
         learning_starts: transitions before the first training.
-        sync_every: updates between copies of the network to its target.
-        epsilon: the probability of a random action, (first, last, transitions in between); it falls linearly.
-        seed: of the weights and the batches; members with different names differ.
+        sync_every: updates between copies of the network to the target network.
+        epsilon: the probability of a random action: (first, last, transitions in between) for a linear decay.
+        seed: the seed of weights and batches. Members with different names draw different numbers.
     """
 
     stationary = False
@@ -68,7 +69,7 @@ class DQN:
         counts = {"n_step": n_step, "batch": batch, "train_every": train_every, "updates": updates, "sync_every": sync_every}
         for option, count in counts.items():
             require(count >= 1, f"{option} >= 1", **{option: count})
-        self._epsilon = schedules.falling(epsilon)
+        self._epsilon = schedules.linear_decay(epsilon)
         if optimizer not in OPTIMIZERS:
             raise unknown("optimizer", optimizer, OPTIMIZERS)
         self.name, self.replay = name, replay
@@ -83,48 +84,49 @@ class DQN:
         if key not in replay.groups:
             replay.groups[key] = Group(replay, network, batch=batch, optimizer=optimizer)
         self._group: Group = replay.groups[key]
-        own = Own(rate=rate, gamma=gamma, double=double, n_step=n_step, sync_every=sync_every, rng=self._rng)
-        self._place = self._group.join(own, network.initial(seeding.generator(seed, "dqn", name, "weights")))
-        self._last: tuple[Any, Array] | None = None  # an observation and its values
+        options = Hyperparameters(rate=rate, gamma=gamma, double=double, n_step=n_step, sync_every=sync_every, rng=self._rng)
+        self._place = self._group.add(options, network.initial(seeding.generator(seed, "dqn", name, "weights")))
 
     def policy(self) -> EpsilonGreedy:
-        """ε-greedy on the network as it is at each step."""
-        return EpsilonGreedy(self.values, self.epsilon)
+        return self._policy(self.epsilon)
 
     def greedy_policy(self) -> EpsilonGreedy:
-        """The same without exploration."""
-        return EpsilonGreedy(self.values, lambda: 0.0)
+        return self._policy(lambda: 0.0)
+
+    def _policy(self, epsilon: Callable[[], float]) -> EpsilonGreedy:
+        return EpsilonGreedy(self.values, epsilon, batch_values=self.batch_values)
 
     def epsilon(self) -> float:
-        """The probability of a random action now."""
-        return schedules.between(self._epsilon, self._seen)
+        """The current probability of a random action."""
+        return schedules.value_at(self._epsilon, self._seen)
 
     def values(self, observation: Any) -> Array:
         """The values of all actions, (A,)."""
-        if self._last is None or observation is not self._last[0]:  # asked once to act, once for the probability
-            values = self._group.values(self._place, observation)
-            self._check(bool(np.isfinite(values).all()))
-            self._last = observation, values
-        return self._last[1]
+        values: Array = self.batch_values(np.asarray(observation)[None])[0]
+        return values
+
+    def batch_values(self, observations: Array) -> Array:
+        """The values of all actions, (N, A), in one forward pass."""
+        values = self._group.values(self._place, observations)
+        self._check(bool(np.isfinite(values).all()))
+        return values
 
     def step(self, transition: Transition) -> None:
-        """Store the transition, if nobody has, and train when it is time."""
-        self._last = None
+        """Store the transition, unless another member has done so, and train when it is time."""
         self.replay.add(transition)
         self._train(self.replay.added - 1)
 
     def learn(self, data: TrajectorySet) -> None:
-        """Store what is new, if nobody has, and train as often as `step` would have."""
-        self._last = None
+        """Store the new trajectories, unless another member has done so, and train as often as `step` would have."""
         self.replay.take(data)
         self._train(self._seen)
 
     def _train(self, since: int) -> None:
-        """Train for the transitions that came `since`."""
+        """Run the trainings that are due for the transitions after the first `since`."""
         self._seen = self.replay.added
         due = self._seen // self._train_every - max(since, self._learning_starts) // self._train_every
         if due > 0:
-            self._group.owe(self._place, due * self._updates)
+            self._group.request(self._place, due * self._updates)
         self._check(not self._group.diverged(self._place))
 
     def _check(self, finite: bool) -> None:
@@ -132,13 +134,13 @@ class DQN:
             raise DivergenceError(f"the values of DQN {self.name!r} must be finite, but diverged: lower its rate")
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything as arrays and plain data, the shared memory included."""
+        """Includes the shared memory."""
         own = {"seen": self._seen, "rng": seeding.state_of(self._rng), "network": self._group.state_dict(self._place)}
         return own | {"replay": self.replay.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Become the learner that `state_dict` told of; the memory becomes what it was, for all who share it."""
-        self._seen, self._last = state["seen"], None
+        """Also restores the shared memory, for all members that use it."""
+        self._seen = state["seen"]
         seeding.restore(self._rng, state["rng"])
         self._group.load_state_dict(self._place, state["network"])
         self.replay.load_state_dict(state["replay"])

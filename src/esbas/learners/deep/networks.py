@@ -1,4 +1,4 @@
-"""Q-networks as functions of flat weights, so that many of one shape are evaluated in one batched call."""
+"""Q-networks as functions of flat weights: networks of equal shape are evaluated in one batched call."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from esbas import spaces
 from esbas.columns import Array
 from esbas.errors import SpaceError, require
-from esbas.learners._torch import torch
+from esbas.learners.deep.pytorch import torch
 
 Convolution = tuple[int, int, int]  # filters, kernel, stride
 NATURE: tuple[Convolution, ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # Mnih et al. (2015)
@@ -18,14 +18,14 @@ relu = torch.nn.functional.relu
 
 
 class Network:
-    """From observations to the values of all actions: convolutions for images, then dense layers with ReLU between them.
+    """Maps observations to the values of all actions: convolutions for images, then dense layers with ReLU between them.
 
     Args:
-        observation_space: Box or Discrete; integers are coded one-hot, bytes divided by 255.
-        actions: how many there are.
+        observation_space: Box or Discrete. Integers are one-hot encoded, bytes are divided by 255.
+        actions: the number of actions.
         hidden: the widths of the dense layers.
-        convolutions: (filters, kernel, stride) each; None: a usual choice for images (three axes of bytes or truth values), none
-            for anything else.
+        convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images (three axes of bytes or Booleans)
+            and to none otherwise.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Network:
             convolutions = () if not image else NATURE if min(sorted(shape)[1:]) >= 36 else SMALL_IMAGE
         self.convolutions = tuple(map(tuple, convolutions))
         self._channels_last = bool(self.convolutions) and shape[-1] < shape[0]
-        self.shapes: list[tuple[int, ...]] = []  # weights and biases in turn
+        self.shapes: list[tuple[int, ...]] = []  # weights and biases alternate
         inputs = self._labels or math.prod(shape)
         if self.convolutions:
             inputs = self._add_convolutions(shape)
@@ -49,10 +49,10 @@ class Network:
             self.shapes += [(inputs, outputs), (outputs,)]
             inputs = outputs
         self._sizes = [math.prod(shape) for shape in self.shapes]
-        self.size = sum(self._sizes)  # how many weights there are
+        self.size = sum(self._sizes)  # the number of weights
 
     def _add_convolutions(self, shape: tuple[int, ...]) -> int:
-        require(len(shape) == 3, "convolutions are for observations with three axes", "give convolutions=()", shape=shape)
+        require(len(shape) == 3, "convolutions are for observations with three axes", "pass convolutions=()", shape=shape)
         channels, *sides = (shape[2], *shape[:2]) if self._channels_last else shape
         for filters, kernel, stride in self.convolutions:
             self.shapes += [(filters, channels, kernel, kernel), (filters,)]
@@ -64,7 +64,7 @@ class Network:
         return channels * math.prod(sides)
 
     def initial(self, rng: np.random.Generator) -> Array:
-        """Fresh weights, uniform within ±√(1 / inputs), (size,)."""
+        """Initial weights, uniform within ±√(1 / inputs), (size,)."""
         parts = []
         for weights, biases in zip(self.shapes[::2], self.shapes[1::2], strict=True):
             inputs = weights[0] if len(weights) == 2 else math.prod(weights[1:])
@@ -80,7 +80,9 @@ class Network:
         ]
         for layer, (_, _, stride) in enumerate(self.convolutions):
             kernels, biases = parts[2 * layer : 2 * layer + 2]
-            maps = [torch.conv2d(x[k], kernels[k], biases[k], stride) for k in range(count)]  # grouping them would be slower
+            maps = [
+                torch.conv2d(x[k], kernels[k], biases[k], stride) for k in range(count)
+            ]  # one grouped convolution would be slower
             x = relu(torch.stack(maps))
         x = x.flatten(2)
         for layer in range(len(self.convolutions), len(parts) // 2):
@@ -91,7 +93,9 @@ class Network:
         return x
 
     def _prepared(self, observations: Array) -> torch.Tensor:
-        x = torch.from_numpy(observations if observations.flags.writeable else observations.copy())  # PyTorch wants to own it
+        x = torch.from_numpy(
+            observations if observations.flags.writeable else observations.copy()
+        )  # PyTorch warns about read-only arrays
         if self._labels:
             return torch.nn.functional.one_hot(x - self._first, self._labels).float()
         x = x.float()

@@ -1,4 +1,4 @@
-"""What a portfolio member needs of d3rlpy, all in one place: some of it is not public."""
+"""All calls to d3rlpy that rely on its internals."""
 
 import copy
 import dataclasses
@@ -9,27 +9,27 @@ import numpy as np
 
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
-from esbas.learners._d3_names import CONTINUOUS, DISCRETE
-from esbas.learners._tensors import plain, tensors
+from esbas.learners.d3.names import CONTINUOUS, DISCRETE
+from esbas.learners.deep.tensors import plain, tensors
 
 try:
     import d3rlpy
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("members of d3rlpy need it, but it is not installed: pip install 'esbas[d3rlpy]'") from error
 
-_OURS = "batch_size", "observation_scaler", "action_scaler", "reward_scaler", "compile_graph"
-_SCALERS = _OURS[1:4]
+_RESERVED = "batch_size", "observation_scaler", "action_scaler", "reward_scaler", "compile_graph"
+_SCALERS = _RESERVED[1:4]
 
 
 def configuration(
     given: Any, *, discrete: bool, options: Mapping[str, Any] | None, hidden: Sequence[int] | None, owner: str
 ) -> Any:
-    """The configuration itself, or that of the algorithm with this name."""
+    """A copy of the given configuration, or that of the algorithm with this name."""
     if not isinstance(given, str):
         require(
             options is None and hidden is None,
             "options and hidden are for names",
-            "give them to the configuration itself",
+            "pass them to the configuration itself",
             options=options,
             hidden=hidden,
         )
@@ -41,9 +41,11 @@ def configuration(
     kind = getattr(d3rlpy.algos, usable[given])
     fields = [field.name for field in dataclasses.fields(kind)]
     for option in options or {}:
-        require(option not in _OURS, f"options do not contain {', '.join(_OURS)}", "the learner has them", options=option)
+        require(
+            option not in _RESERVED, f"options do not contain {', '.join(_RESERVED)}", "the learner sets them", options=option
+        )
         if option not in fields:
-            raise unknown(f"option of d3rlpy's {given}", option, [field for field in fields if field not in _OURS])
+            raise unknown(f"option of d3rlpy's {given}", option, [field for field in fields if field not in _RESERVED])
     encoders = [field for field in fields if field.endswith("encoder_factory")] if hidden is not None else []
     networks = {field: d3rlpy.models.VectorEncoderFactory(hidden_units=list(hidden or ())) for field in encoders}
     return kind(**networks | dict(options or {}))
@@ -63,12 +65,12 @@ def _checked(config: Any, *, discrete: bool, owner: str) -> Any:
 
 def _unfit(given: str, usable: Mapping[str, str], owner: str) -> SpaceError:
     kind = "continuous" if usable is DISCRETE else "discrete"
-    told = f"{owner} must fit the task, but d3rlpy's {given} is for {kind} actions"
-    return SpaceError(f"{told}: leave it out, or choose one of {', '.join(usable)}")
+    problem = f"{owner} must fit the task, but d3rlpy's {given} is for {kind} actions"
+    return SpaceError(f"{problem}: leave it out, or choose one of {', '.join(usable)}")
 
 
 def build(config: Any, *, inputs: int, actions: int) -> Any:
-    """The algorithm with fresh networks, drawn from the global generators."""
+    """The algorithm with initial networks, drawn from the global generators."""
     try:
         model = config.create(device=False)
         model.create_impl((inputs,), actions)
@@ -78,7 +80,7 @@ def build(config: Any, *, inputs: int, actions: int) -> Any:
 
 
 def update(model: Any, batch: Mapping[str, Array]) -> dict[str, float]:
-    """One gradient step on transitions as they are, those that were cut off included; returns the losses."""
+    """Make one gradient step on transitions, including the last ones of truncated episodes, and return the losses."""
     count, actions = len(batch["rewards"]), batch["actions"].astype(np.float32)
     losses: dict[str, float] = model.update(
         d3rlpy.dataset.TransitionMiniBatch(
@@ -86,7 +88,7 @@ def update(model: Any, batch: Mapping[str, Array]) -> dict[str, float]:
             actions=actions,
             rewards=batch["rewards"].astype(np.float32).reshape(count, 1),
             next_observations=batch["following"],
-            next_actions=np.zeros_like(actions),  # none of our algorithms looks at them
+            next_actions=np.zeros_like(actions),  # none of the supported algorithms uses them
             terminals=batch["terminated"].astype(np.float32).reshape(count, 1),
             intervals=np.ones((count, 1), np.float32),
             transitions=[],
@@ -95,20 +97,20 @@ def update(model: Any, batch: Mapping[str, Array]) -> dict[str, float]:
     return losses
 
 
-def best_action(model: Any, row: Array) -> Array:
-    """What it takes for the best action for one vector (1, d): a number, or (n,) numbers within [-1, 1]."""
-    action: Array = model.predict(row)[0]
-    return action
+def best_actions(model: Any, rows: Array) -> Array:
+    """The best actions for vectors (N, d): integers, (N,), or numbers within [-1, 1], (N, n)."""
+    actions: Array = model.predict(rows)
+    return actions
 
 
 def state_of(model: Any) -> dict[str, Any]:
-    """Networks, targets, optimizers and the count of gradient steps as arrays and plain data."""
+    """The state of networks, targets, optimizers and the number of gradient steps as arrays and plain data."""
     parts = {name: plain(dict(part.state_dict())) for name, part in _parts(model).items()}
     return {"parts": parts, "gradient_steps": model._grad_step}
 
 
 def restore(model: Any, state: Mapping[str, Any]) -> None:
-    """Bring the algorithm to a state told by `state_of`."""
+    """Load a state that `state_of` returned."""
     for name, part in _parts(model).items():
         part.load_state_dict(tensors(state["parts"][name]))
     model._grad_step = state["gradient_steps"]

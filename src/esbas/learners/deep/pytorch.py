@@ -1,4 +1,4 @@
-"""PyTorch for the learners that need it, with one thread: small networks gain nothing from more, and runs side by side lose."""
+"""Imports PyTorch with one thread: more threads do not speed up small networks, and they slow down parallel runs."""
 
 try:
     import torch

@@ -1,6 +1,6 @@
-"""The algorithms of d3rlpy that learn from single transitions, whoever acted: their names, and those of their configurations.
+"""The supported algorithms of d3rlpy and the names of their configurations: those that learn off-policy from single transitions.
 
-Not among them: `rebrac` needs the next action, `cal_ql` the return, `prdc` all data at once, and `bc` does not look at rewards.
+Not supported: `rebrac` needs the next action, `cal_ql` the return, `prdc` all data at once, and `bc` does not use rewards.
 """
 
 DISCRETE = {

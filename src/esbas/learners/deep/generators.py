@@ -1,4 +1,4 @@
-"""Global generators of one's own, for libraries that draw from the global ones of NumPy and PyTorch."""
+"""Separate random generators for libraries that draw from the global ones of NumPy and PyTorch."""
 
 import copy
 from types import TracebackType
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from esbas.learners._torch import torch
+from esbas.learners.deep.pytorch import torch
 
 
-class OwnGenerators:
-    """A member's own global generators of NumPy and PyTorch: in place within a `with`, and after it the former ones are again.
+class PrivateGenerators:
+    """Replaces the global generators of NumPy and PyTorch by those of one member within a `with` block.
 
-    They start as copies of the global ones.
+    A member's generators start as copies of the global ones.
     """
 
     def __init__(self) -> None:
@@ -26,29 +26,27 @@ class OwnGenerators:
         self._numpy, self._torch = _exchange(self._numpy, self._torch)
 
     def state_dict(self) -> dict[str, Any]:
-        """As arrays and plain data."""
         bits, state = self._numpy
         normal = {"has_gauss": state["has_gauss"], "gauss": state["gauss"]}
         return {"numpy": bits.state | normal, "torch": self._torch.numpy().copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """From what `state_dict` told."""
         bits, _ = self._numpy
         bits.state = state["numpy"]
         self._numpy, self._torch = (bits, dict(state["numpy"])), torch.from_numpy(np.array(state["torch"]))
 
 
 def _global_generators() -> tuple[tuple[Any, dict[str, Any]], torch.Tensor]:
-    """NumPy's generator and what else belongs to its state, and PyTorch's state."""
+    """NumPy's bit generator with the state of its legacy interface, and PyTorch's state."""
     bits = np.random.get_bit_generator()  # type: ignore[attr-defined]  # documented, but missing in NumPy's types
-    return (bits, np.random.get_state(legacy=False)), torch.get_rng_state()  # noqa: NPY002  # the global one is meant
+    return (bits, np.random.get_state(legacy=False)), torch.get_rng_state()  # noqa: NPY002  # the global generator
 
 
 def _exchange(numpy: tuple[Any, dict[str, Any]], torch_state: torch.Tensor) -> tuple[tuple[Any, dict[str, Any]], torch.Tensor]:
-    """Put generators in place and return those that were there. To exchange NumPy's is faster than to copy their states."""
+    """Install generators and return the previous ones. For NumPy, replacing the generator is faster than copying its state."""
     former, (bits, state) = _global_generators(), numpy
     np.random.set_bit_generator(bits)  # type: ignore[attr-defined]  # as above
-    if state["has_gauss"]:  # a second normal number is in store, which changing places forgets
-        np.random.set_state(bits.state | {"has_gauss": 1, "gauss": state["gauss"]})  # noqa: NPY002  # the global one is meant
+    if state["has_gauss"]:  # a cached normal number, which set_bit_generator drops
+        np.random.set_state(bits.state | {"has_gauss": 1, "gauss": state["gauss"]})  # noqa: NPY002  # the global generator
     torch.set_rng_state(torch_state)
     return former

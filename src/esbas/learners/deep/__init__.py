@@ -1,0 +1,1 @@
+"""Deep Q-learning in PyTorch, and the replay memory that deep learners share."""
