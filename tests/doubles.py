@@ -17,7 +17,7 @@ class Faulty:
 
     def __init__(self, name: str, where: str = "", *, fails: Callable[[int], bool] = lambda call: True, action: Any = 0) -> None:
         self.name, self.action, self._where, self._fails = name, action, where, fails
-        self.calls = dict.fromkeys(("policy", "start", "act", "probability", "learn", "step"), 0)
+        self.calls = dict.fromkeys(("policy", "start", "act", "log_probs", "learn", "step"), 0)
 
     def _call(self, where: str) -> None:
         self.calls[where] += 1
@@ -35,9 +35,12 @@ class Faulty:
         self._call("act")
         return self.action
 
-    def probability(self, observation: Any, action: Any) -> float:
-        self._call("probability")
-        return float(action == self.action)
+    def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
+        return self.act(observation, rng), 0.0
+
+    def log_probs(self, observations: Any, actions: Any) -> Any:
+        self._call("log_probs")
+        return np.where(np.asarray(actions) == self.action, 0.0, -np.inf)
 
     def learn(self, data: TrajectorySet) -> None:
         self._call("learn")
@@ -89,7 +92,7 @@ class StepRecorder:
 
 
 class Always:
-    """A policy that cannot tell probabilities."""
+    """A policy without log-probabilities."""
 
     def __init__(self, action: Any) -> None:
         self.action = action

@@ -25,7 +25,7 @@ def corridor():
 
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
-@pytest.mark.parametrize("where", ["policy", "start", "act", "probability", "learn", "step"])
+@pytest.mark.parametrize("where", ["policy", "start", "act", "learn", "step"])
 def test_no_failure_ends_the_run(where, selector):
     bad, good = Faulty("bad", where, action=0), Faulty("good", action=1)
     records = list(run(corridor(), [bad, good], selector(), episodes=60))
@@ -90,7 +90,7 @@ def test_others_stand_in_for_the_rest_of_the_episode():
     record = next(episodes)
     assert record.arm == "bad"
     assert episodes.data[0].actions.tolist() == [0, 0, 1, 1, 1]
-    assert episodes.data[0].probabilities.tolist() == [1.0] * 5
+    assert episodes.data[0].log_probs.tolist() == [0.0] * 5
     assert [trajectory.rewards.sum() for trajectory in episodes.data.by("bad")] == [1.0]  # the trajectory is kept
 
 
@@ -130,8 +130,8 @@ def test_a_learner_whose_new_policy_is_broken_keeps_the_old_one():
     bad = Faulty("bad", "policy", fails=lambda call: call == 2)  # the first call is made when the run is built
     records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES, epochs=[2, 20]), episodes=6))
     assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(3, "policy")]
-    assert records[2].length == 6  # it went left with its old policy
-    assert [record.arm for record in records] == ["bad", "bad", "bad", "good", "bad", "bad"]
+    assert [record.arm for record in records] == ["bad", "bad", "good", "good", "bad", "bad"]
+    assert records[4].length == 6  # it went left with its old policy
 
 
 @pytest.mark.parametrize("online", [False, True])
@@ -139,7 +139,7 @@ def test_a_learner_without_a_policy_gets_one_strike_per_episode(online):
     selector = Fixed(NAMES, epochs=None if online else [2, 20])
     records = list(run(corridor(), [Faulty("bad", "policy"), Faulty("good", action=1)], selector, episodes=12))
     failed = {record.number: [fault.dismissed for fault in record.faults] for record in records if record.faults}
-    assert failed == {1: [1], 3: [2] if online else [2, 2], 6: [4], 11: [8]}  # asked after learning and before acting: one strike
+    assert failed == {1: [1], 3: [2], 6: [4], 11: [8]}
     assert all(record.length == 3 for record in records)
 
 
@@ -147,7 +147,7 @@ def test_a_policy_that_is_none_is_a_fault():
     bad = Faulty("bad")
     bad.policy = lambda: None
     records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=2))
-    assert records[0].faults[0].message == "TypeError: policy() returned None, which cannot act"
+    assert records[0].faults[0].message == "TypeError: policy() returned None, which has no `act`"
 
 
 def test_who_is_dismissed_learns_nothing():
@@ -203,7 +203,7 @@ def test_a_learner_that_hangs_is_dismissed(where, online):
     faults = [fault for record in records for fault in record.faults]
     assert [(fault.arm, fault.where, fault.dismissed) for fault in faults] == [("bad", where, 1)]
     assert faults[0].message.startswith("TimeLimitError: a learning call must end within 0.2 s, but was interrupted")
-    assert [record.arm for record in records].count("good") == 1
+    assert [record.arm for record in records].count("good") == (1 if online else 2)  # learning comes before the choice
     assert bad.calls[where] > 3  # it got another chance
 
 

@@ -58,7 +58,7 @@ def test_any_function_of_a_trajectory_will_do():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_value_that_is_not_finite_is_refused(value):
-    with pytest.raises(InvalidValueError, match=r"`objective 'odd' is finite` must hold, but got value=.*: mend the function"):
+    with pytest.raises(InvalidValueError, match=r"`objective 'odd' is finite` must hold, but got value=.*: fix the function"):
         Objective(name="odd", function=lambda trajectory: value)(episode([1]))
 
 

@@ -34,7 +34,7 @@ def test_an_episode_as_a_trajectory():
     assert trajectory.observations.tolist() == [0, 1, 2, 3]
     assert trajectory.actions.tolist() == [1, 1, 1]
     assert trajectory.rewards.tolist() == [0.0, 0.0, 1.0]
-    assert trajectory.probabilities.tolist() == [1.0, 1.0, 1.0]
+    assert trajectory.log_probs.tolist() == [0.0, 0.0, 0.0]
     assert (trajectory.terminated, trajectory.truncated) == (True, False)
     assert seen == list(trajectory.transitions())
 
@@ -42,12 +42,12 @@ def test_an_episode_as_a_trajectory():
 def test_an_episode_that_is_cut_off():
     trajectory = play(Corridor(4, slip=0.0, max_steps=5), Always(0), rng=rng())
     assert (len(trajectory), trajectory.terminated, trajectory.truncated) == (5, False, True)
-    assert np.isnan(trajectory.probabilities).all()  # the policy cannot tell
+    assert np.isnan(trajectory.log_probs).all()  # the policy has no log-probabilities
 
 
 def test_an_environment_that_does_not_end_its_episodes_is_told():
     with pytest.raises(
-        NotEpisodicError, match=r"an episode must end within max_steps=20 steps, but went on: raise max_steps, or wrap"
+        NotEpisodicError, match=r"an episode must end within max_steps=20 steps, but did not: raise max_steps, or wrap"
     ):
         play(Endless(), Always(0), rng=rng(), max_steps=20)
 
@@ -196,7 +196,6 @@ def test_gymnasium_environments_run(name, learners, selector):
 
 
 def test_the_public_loop_is_the_one_of_the_documentation():
-    assert esbas.run is run
     env, portfolio = Corridor(), Portfolio(walkers("a", "b"))
     for record in esbas.run(env, portfolio, esbas.SSBAS(arms=["a", "b"], xi=0.25, scale=None, seed=0), episodes=3, seed=0):
         assert record.arm in "ab"
@@ -215,7 +214,7 @@ def bad(**changes):
 @pytest.mark.parametrize(
     ("changes", "error", "told"),
     [
-        ({"portfolio": []}, InvalidValueError, "a portfolio has a learner"),
+        ({"portfolio": []}, InvalidValueError, "a portfolio has at least one learner"),
         ({"portfolio": walkers("a", "a")}, InvalidValueError, "learners must have different names, but two are named 'a'"),
         ({"portfolio": walkers("b", "a")}, InvalidValueError, "a selector's arms are the names of the learners, in order"),
         ({"selector": SSBAS("abc")}, InvalidValueError, "a selector's arms are the names of the learners, in order"),

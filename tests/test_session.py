@@ -10,6 +10,7 @@ from doubles import BatchRecorder, Faulty, StepRecorder
 from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, Uniform, archive, resume, run, total_return
 from esbas.errors import InvalidValueError, NotEpisodicError, SaveFileError, SpaceError, UnknownNameError
 from esbas.learners import Constant, TabularQ
+from esbas.runner import Budget
 from esbas.testing import Corridor
 
 NAMES = ["slow", "fast", "right", "shaky"]
@@ -41,7 +42,7 @@ def env():
 def told(episodes):
     """Everything that a run produced, for comparison."""
     columns = episodes.data.transitions()
-    return episodes.selector.state_dict(), [column.tobytes() for column in columns], episodes.number, episodes.loop.steps
+    return episodes.selector.state_dict(), [column.tobytes() for column in columns], episodes.number, episodes.steps
 
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
@@ -92,14 +93,14 @@ def saved(path, selector=SELECTORS["SSBAS"], episodes=5, **settings):
 
 def test_parts_that_differ_from_those_saved_are_told(tmp_path):
     path = saved(tmp_path / "run.esbas")
-    with pytest.raises(InvalidValueError, match=r"the state is of a ESBAS.*build the same selector"):
+    with pytest.raises(InvalidValueError, match=r"the state is that of a ESBAS.*build the same selector"):
         resume(path, env(), learners(), ESBAS(NAMES))
     with pytest.raises(
         SaveFileError, match=r"was saved with learners .* and objective 'discounted return, gamma=0.99', but got .*return"
     ):
         resume(path, env(), learners(), SSBAS(NAMES), objective=total_return())
     with pytest.raises(
-        SaveFileError, match=r"was saved with learners .*'shaky'.*, but got learners .'slow', 'fast'.*: give the same"
+        SaveFileError, match=r"was saved with learners .*'shaky'.*, but got learners .'slow', 'fast'.*: pass the same"
     ):
         resume(path, env(), learners()[:2], SSBAS(NAMES[:2]))
     with pytest.raises(SpaceError, match="the observation_space of learner 'slow'"):
@@ -108,7 +109,7 @@ def test_parts_that_differ_from_those_saved_are_told(tmp_path):
     assert resume(path, env(), other, SSBAS(NAMES)).number == 5
     bigger = Corridor(5), [TabularQ("slow", states=5, actions=2), TabularQ("fast", states=5, actions=2), *learners()[2:]]
     with pytest.raises(
-        SaveFileError, match=r"the parts given must fit those saved in .*, but ValueError: .*: build them as they were"
+        SaveFileError, match=r"the parts passed must fit those saved in .*, but ValueError: .*: build them in the same way"
     ):
         resume(path, *bigger, SSBAS(NAMES))
 
@@ -134,7 +135,7 @@ def test_files_of_other_versions_and_kinds_are_told(tmp_path, monkeypatch):
     with pytest.raises(SaveFileError, match="upgrade esbas"):
         resume(path, env(), learners(), SSBAS(NAMES))
     archive.write(tmp_path / "part", "run", {"seed": 0})
-    with pytest.raises(SaveFileError, match="the parts given must fit those saved"):
+    with pytest.raises(SaveFileError, match="the parts passed must fit those saved"):
         resume(tmp_path / "part", env(), learners(), SSBAS(NAMES))
 
 
@@ -143,7 +144,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path):
     before = path.read_bytes()
     episodes = resume(path, env(), learners(), SSBAS(NAMES))
     next(episodes)
-    episodes.loop.roster.add(StepRecorder("cannot be saved"))
+    episodes.roster.add(StepRecorder("cannot be saved"))
     with pytest.raises(
         SaveFileError, match="a learner must have state_dict and load_state_dict to be saved, but 'cannot be saved'"
     ):
@@ -160,7 +161,7 @@ def test_budgets_of_episodes_and_steps():
     assert episodes.done
     with pytest.raises(StopIteration):
         next(episodes)
-    episodes.steps = None  # more budget
+    episodes.budget = Budget(episodes=100)  # more budget
     assert len(list(episodes)) == 100 - len(lengths)
 
 
@@ -202,11 +203,11 @@ def test_episodes_that_do_not_end_are_told_and_nothing_is_lost():
     episodes = run(
         Corridor(4, slip=0.0), [Faulty("left"), Faulty("right", action=1)], Uniform(["left", "right"]), episodes=6, max_steps=9
     )
-    with pytest.raises(NotEpisodicError, match=r"an episode must end within max_steps=9 steps, but went on: raise max_steps"):
+    with pytest.raises(NotEpisodicError, match=r"an episode must end within max_steps=9 steps, but did not: raise max_steps"):
         list(episodes)
     played = episodes.number
     assert (len(episodes.data), episodes.selector.open_choices) == (played, ())
-    episodes.loop.max_steps = 50
+    episodes.max_steps = 50
     assert [record.number for record in episodes] == list(range(played + 1, 7))
 
 
@@ -259,7 +260,7 @@ def test_learners_come_and_go_while_running():
         with pytest.raises(error, match=message):
             change()
     episodes.remove("a")
-    with pytest.raises(InvalidValueError, match="one arm stays"):
+    with pytest.raises(InvalidValueError, match="at least one arm remains"):
         episodes.remove("late")
 
 

@@ -17,13 +17,13 @@ def episode(first, steps, *, terminated=True, truncated=False):
 
 def test_the_last_step_alone_carries_the_end():
     steps = list(episode(3, 2, terminated=False, truncated=True).transitions())
-    assert steps == [(3, 30, 3.5, 4, False, False, 0.25), (4, 40, 4.5, 5, False, True, 0.25)]
+    assert steps == [(3, 30, 3.5, 4, False, False, 0.25, 0), (4, 40, 4.5, 5, False, True, 0.25, 0)]
 
 
-def test_probabilities_are_unknown_unless_told():
+def test_log_probs_are_unknown_unless_told():
     trajectory = Trajectory(np.arange(3), np.arange(2), np.ones(2), True, False)
-    assert np.isnan(trajectory.probabilities).all()
-    assert trajectory.probabilities.shape == (2,)
+    assert np.isnan(trajectory.log_probs).all()
+    assert trajectory.log_probs.shape == (2,)
 
 
 def test_the_arrays_of_a_trajectory_cannot_be_written_to():
@@ -31,7 +31,7 @@ def test_the_arrays_of_a_trajectory_cannot_be_written_to():
     trajectory = Trajectory(np.arange(3), np.arange(2), rewards, True, False)
     rewards[0] = 7
     assert trajectory.rewards[0] == 1
-    for array in (trajectory.observations, trajectory.actions, trajectory.rewards, trajectory.probabilities):
+    for array in (trajectory.observations, trajectory.actions, trajectory.rewards, trajectory.log_probs):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(AttributeError):
@@ -40,13 +40,13 @@ def test_the_arrays_of_a_trajectory_cannot_be_written_to():
 
 @pytest.mark.parametrize(("seen", "actions", "rewards"), [(3, 2, 3), (2, 2, 2), (3, 1, 2), (1, 0, 0), (4, 2, 2)])
 def test_lengths_that_do_not_fit_are_refused(seen, actions, rewards):
-    with pytest.raises(InvalidValueError, match=r"T >= 1 steps, T \+ 1 observations"):
+    with pytest.raises(InvalidValueError, match=r"T >= 1 steps and T \+ 1 observations"):
         Trajectory(np.arange(seen), np.arange(actions), np.ones(rewards), True, False)
 
 
 @pytest.mark.parametrize("reward", [math.nan, math.inf])
 def test_rewards_that_are_not_finite_are_refused(reward):
-    with pytest.raises(InvalidValueError, match=r"rewards are finite.*mend the environment"):
+    with pytest.raises(InvalidValueError, match=r"rewards are finite.*fix the environment"):
         Trajectory(np.arange(3), np.arange(2), np.array([1.0, reward]), True, False)
 
 
@@ -66,7 +66,7 @@ def test_a_set_holds_what_was_appended(lengths):
         assert np.array_equal(kept.observations, given_.observations)
         assert np.array_equal(kept.actions, given_.actions)
         assert np.array_equal(kept.rewards, given_.rewards)
-        assert np.array_equal(kept.probabilities, given_.probabilities)
+        assert np.array_equal(kept.log_probs, given_.log_probs)
         assert (kept.terminated, kept.truncated) == (number % 2 == 0, number % 2 == 1)
 
 
@@ -80,7 +80,7 @@ def test_columns_equal_the_steps_of_the_trajectories(lengths, draw):
     assert columns.rewards.tolist() == [step.reward for _, step in steps]
     assert columns.next_observations.tolist() == [step.next_observation for _, step in steps]
     assert columns.terminated.tolist() == [step.terminated for _, step in steps]
-    assert columns.probabilities.tolist() == [step.probability for _, step in steps]
+    assert columns.log_probs.tolist() == [step.log_prob for _, step in steps]
     assert columns.trajectory.tolist() == [number for number, _ in steps]
 
 

@@ -3,7 +3,7 @@ import pytest
 import esbas
 from esbas.bandits import BANDITS, KLUCB, UniformBandit
 from esbas.errors import InvalidValueError, UnknownNameError
-from esbas.selectors.registry import SELECTORS, make_selector
+from esbas.selectors import make_selector, selector_names
 
 ARMS = ["a", "b", "c"]
 
@@ -11,13 +11,13 @@ ARMS = ["a", "b", "c"]
 def choices(selector: esbas.Selector, count: int = 40) -> list[str]:
     made = []
     for number in range(count):
-        choice = selector.ask()
+        choice = selector.ask(context=(float(number % 2),))
         selector.tell(choice, float(number % 3))
         made.append(choice.arm)
     return made
 
 
-@pytest.mark.parametrize("name", [name.replace("NAME", "b") for name in SELECTORS])
+@pytest.mark.parametrize("name", [name.replace("NAME", "b") for name in selector_names()])
 def test_every_name_makes_a_selector_that_works(name):
     selector = make_selector(name, ARMS, seed=3)
     assert selector.arms == ("a", "b", "c")
@@ -33,7 +33,7 @@ def test_names_make_what_they_say():
     assert isinstance(direct, esbas.BanditSelector)
     assert isinstance(direct.bandit, KLUCB)
     assert direct.online
-    assert set(BANDITS) < set(SELECTORS)
+    assert set(BANDITS) < set(selector_names())
 
 
 def test_an_arm_may_have_a_colon_and_capitals():
@@ -71,14 +71,15 @@ def test_stationary_arms_and_the_scale_arrive():
         (
             "zzzzzz",
             UnknownNameError,
-            "there is no selector named 'zzzzzz': choose one of 'ssbas', 'esbas', 'uniform', 'fixed:NAME'",
+            "there is no selector named 'zzzzzz': choose one of 'esbas', 'uniform', 'linear-thompson', 'ssbas', 'fixed:NAME'",
         ),
-        ("fix:a", UnknownNameError, "there is no selector named 'fix:a': did you mean"),
+        ("fix:a", UnknownNameError, "there is no module named 'fix': install it, or run from the folder that contains it"),
+        ("math:sqrt", InvalidValueError, "'math:sqrt' must name a selector or a bandit"),
         ("fixed:d", UnknownNameError, "there is no arm named 'd'"),
         (
             "fixed",
             InvalidValueError,
-            "a fixed selector is told its arm, as in \"fixed:NAME\"` must hold, but got selector='fixed'",
+            "a fixed selector needs its arm, as in \"fixed:NAME\"` must hold, but got selector='fixed'",
         ),
     ],
 )

@@ -36,8 +36,8 @@ def chosen(selector, rows):
     arms = []
     for row in rows:
         choice = selector.ask()
-        selector.tell(choice, float(row[choice.index]))
-        arms.append(choice.index)
+        arms.append("abc".index(choice.arm))
+        selector.tell(choice, float(row[arms[-1]]))
     return arms
 
 

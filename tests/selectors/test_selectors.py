@@ -6,7 +6,8 @@ from functools import partial
 
 import pytest
 
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Choice, Fixed, SlidingUCB, Uniform
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Choice, Fixed, LinearThompson, SlidingUCB, Uniform
+from esbas.bandits import Exp3
 from esbas.errors import ChoiceError, InvalidValueError, UnknownNameError
 from esbas.testing import check_selector
 
@@ -21,6 +22,9 @@ FACTORIES = {
     "Uniform": Uniform,
     "Uniform, epochs": partial(Uniform, epochs=[3, 5]),
     "BanditSelector": partial(BanditSelector, bandit=UCB1),
+    "BanditSelector, Exp3": partial(BanditSelector, bandit=Exp3),
+    "LinearThompson": LinearThompson,
+    "LinearThompson, epochs": partial(LinearThompson, epochs=[3, 5], stationary=["first"]),
 }
 all_selectors = pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES.keys())
 
@@ -32,7 +36,7 @@ def test_the_contract_is_kept(factory):
 
 @all_selectors
 def test_bad_arms_are_refused(factory):
-    with pytest.raises(InvalidValueError, match="there is an arm"):
+    with pytest.raises(InvalidValueError, match="there is at least one arm"):
         factory([])
     with pytest.raises(InvalidValueError, match=r"arms have different names.*rename one"):
         factory(["first", "first"])
@@ -51,14 +55,14 @@ def test_an_arm_that_does_not_exist_is_told_with_the_nearest_name(factory):
 @all_selectors
 def test_telling_twice_or_something_unknown_is_told(factory):
     selector = factory(["first", "second"])
-    choice = selector.ask()
+    choice = selector.ask(context=(1.0,))
     selector.tell(choice, 1.0)
     with pytest.raises(
-        ChoiceError, match=r"an open choice must be told, but Choice.* was told or withdrawn before: ask for another"
+        ChoiceError, match=r"a choice must be open to be closed, but Choice.* was told or withdrawn before: ask for a new one"
     ):
         selector.tell(choice, 1.0)
-    for stranger in (Choice(9, "first", 0, 0, True), "first", None):
-        with pytest.raises(ChoiceError, match="was never asked for here"):
+    for stranger in (Choice(number=9, arm="first", epoch=0), "first", None):
+        with pytest.raises(ChoiceError, match="does not come from this selector"):
             selector.tell(stranger, 1.0)
 
 
@@ -66,8 +70,8 @@ def test_telling_twice_or_something_unknown_is_told(factory):
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_value_that_is_not_finite_is_refused_and_the_choice_stays_open(factory, value):
     selector = factory(["first", "second"])
-    choice = selector.ask()
-    with pytest.raises(InvalidValueError, match=r"a value is finite.*tell another or withdraw the choice"):
+    choice = selector.ask(context=(1.0,))
+    with pytest.raises(InvalidValueError, match=r"a value is finite.*tell a finite one, or withdraw the choice"):
         selector.tell(choice, value)
     assert selector.open_choices == (choice,)
     selector.tell(choice, 1.0)
@@ -76,7 +80,7 @@ def test_a_value_that_is_not_finite_is_refused_and_the_choice_stays_open(factory
 @all_selectors
 def test_an_arm_that_left_and_came_back_gets_no_values_of_its_former_self(factory):
     selector = factory(["first", "second"])
-    choice = selector.ask(among=["second"])
+    choice = selector.ask(among=["second"], context=(1.0,))
     selector.remove_arm("second")
     selector.add_arm("second")
     selector.tell(choice, 1e6)
@@ -86,7 +90,7 @@ def test_an_arm_that_left_and_came_back_gets_no_values_of_its_former_self(factor
 
 
 def test_a_state_of_another_selector_is_refused():
-    with pytest.raises(InvalidValueError, match=r"the state is of a SSBAS.*kind='ESBAS': build the same selector"):
+    with pytest.raises(InvalidValueError, match=r"the state is that of a SSBAS.*kind='ESBAS': build the same selector"):
         SSBAS("ab").load_state_dict(ESBAS("ab").state_dict())
 
 
@@ -104,10 +108,9 @@ def play(selector, rounds, value=values):
 
 
 @pytest.mark.parametrize("selector", [SSBAS("abc", seed=3), BanditSelector("abc", bandit=UCB1)])
-def test_online_selectors_let_learners_learn_all_the_time(selector):
-    choices = [selector.ask() for _ in range(20)]
+def test_online_selectors_have_no_epochs(selector):
     assert selector.online
-    assert all(choice.learn and choice.epoch == 0 for choice in choices)
+    assert all(selector.claim_epoch() is None and selector.ask().epoch == 0 for _ in range(20))
 
 
 @pytest.mark.parametrize("kind", [ESBAS, SSBAS, partial(BanditSelector, bandit=UCB1)])
@@ -120,9 +123,10 @@ def test_ssbas_is_ucb1_on_the_last_half_of_the_selections():
     selector, bandit = SSBAS("abc", scale=None), SlidingUCB(3)
     for _ in range(300):
         choice = selector.ask()
-        assert choice.index == bandit.choose()
+        arm = "abc".index(choice.arm)
+        assert arm == bandit.choose()
         selector.tell(choice, values(choice))
-        bandit.update(choice.index, values(choice))
+        bandit.update(arm, values(choice))
 
 
 def test_ssbas_follows_a_change():

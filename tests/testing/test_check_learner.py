@@ -1,13 +1,17 @@
 """The check must find every kind of broken learner."""
 
+import math
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import esbas
 from esbas.errors import ContractError, EsbasError
 from esbas.learners import Constant, TabularQ
-from esbas.testing import Corridor, check_learner
+from esbas.learner import RandomPolicy
+from esbas.testing import Corridor, check_learner, check_objective, check_policy
 
 
 class Learner(TabularQ):
@@ -79,9 +83,7 @@ class Twisted(Learner):
     """Its policy is changed by one method."""
 
     def policy(self):
-        policy = super().policy()
-        twist(policy)
-        return policy
+        return twist(super().policy())
 
 
 def twist(policy):
@@ -89,27 +91,61 @@ def twist(policy):
 
 
 def outside(policy):
-    policy.act = lambda observation, rng: 2
+    return SimpleNamespace(act=lambda observation, rng: 2)
 
 
 def by_itself(policy):
-    policy.act = lambda observation, rng: int(np.random.default_rng().integers(2))
+    return SimpleNamespace(act=lambda observation, rng: int(np.random.default_rng().integers(2)))
+
+
+def with_log_probs(policy, log_probs):
+    """The policy with other log-probabilities; acting alone, so that the two do not contradict each other."""
+    return SimpleNamespace(act=policy.act, log_probs=lambda observations, actions: np.array(log_probs(actions), float))
 
 
 def too_likely(policy):
-    policy.probability = lambda observation, action: 0.75
+    return with_log_probs(policy, lambda actions: [math.log(0.75)] * len(actions))
 
 
-def negative(policy):
-    policy.probability = lambda observation, action: 1.5 - 2 * action
+def undefined(policy):
+    return with_log_probs(policy, lambda actions: [math.nan] * len(actions))
 
 
 def untrue(policy):
-    policy.probability = lambda observation, action: 0.5
+    return with_log_probs(policy, lambda actions: [math.log(0.5)] * len(actions))
+
+
+def too_short(policy):
+    return with_log_probs(policy, lambda actions: [0.0])
+
+
+def contradicting(policy):
+    return SimpleNamespace(
+        act=policy.act,
+        log_probs=policy.log_probs,
+        act_with_log_prob=lambda observation, rng: (policy.act(observation, rng), math.log(0.5)),
+    )
+
+
+def other_draws(policy):
+    return SimpleNamespace(act=policy.act, act_with_log_prob=lambda observation, rng: (rng.integers(9) * 0 + 1, 0.0))
+
+
+def other_number(policy):
+    def act_with_log_prob(observation, rng):
+        action = policy.act(observation, rng)
+        rng.random()
+        return action, 0.0
+
+    return SimpleNamespace(act=policy.act, act_with_log_prob=act_with_log_prob)
 
 
 def no_start(policy):
-    policy.start = lambda now: None
+    return SimpleNamespace(act=policy.act, start=lambda now: None)
+
+
+def no_method(policy):
+    return SimpleNamespace(act=policy.act, log_probs=None)
 
 
 @pytest.mark.parametrize(
@@ -117,12 +153,12 @@ def no_start(policy):
     [
         (Wide, "raised SpaceError: the observation_space of learner 'q'"),
         (Undecided, "stationary is None"),
-        (Halved, "it has one of state_dict and load_state_dict alone"),
+        (Halved, "it has only one of state_dict and load_state_dict"),
         (Moody, "it acted differently"),
         (Lazy, "it is stationary, but acted differently after learning"),
         (Copyist, "a learner that had learnt before that loaded the state acted differently"),
         (Pickled, "raised SaveFileError: plain data and arrays can be saved, but got object"),
-        (Lucky, "two that saw the same acted differently"),
+        (Lucky, "two learners that saw the same data acted differently"),
         (Picky, "raised ValueError: nothing is new"),
         (Greedy, "the set had 6 trajectories and now has 8"),
     ],
@@ -137,11 +173,16 @@ def test_a_broken_learner_is_found(learner, told):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (outside, "it acted 2, which is not in"),
+        (outside, "it took action 2, which is not in"),
         (by_itself, "it acted differently with the same generator"),
-        (too_likely, r"the probabilities \[0.75, 0.75\] sum to 1.5"),
-        (negative, "it told the probabilities"),
-        (untrue, r"it took action 0 in [\d.]+% of 2000 draws and told 0.5"),
+        (too_likely, r"the probabilities \[0.75, 0.75\] have the sum 1.5"),
+        (undefined, r"log_probs returned \[nan"),
+        (untrue, r"it took action 0 in [\d.]+% of 2000 draws, with probability 0.5"),
+        (too_short, r"log_probs returned an array of shape \(1,\) for \d+ actions"),
+        (contradicting, r"act_with_log_prob returned -0.69\d+ for \d, log_probs -"),
+        (other_draws, r"act_with_log_prob took .* where act took"),
+        (other_number, "act_with_log_prob drew more or fewer random numbers than act"),
+        (no_method, "log_probs is None"),
         (no_start, "raised TypeError"),
     ],
 )
@@ -154,6 +195,23 @@ def test_a_broken_policy_is_found(change, told, monkeypatch):
 def test_a_thing_that_is_no_learner_is_found():
     with pytest.raises(ContractError, match=r"learner 'the learner' must keep the rule .* raised InvalidValueError"):
         check_learner(object, Corridor())
+
+
+def test_policies_can_be_checked_by_themselves():
+    check_policy(lambda: RandomPolicy(Corridor().action_space), Corridor())
+    check_policy(Learner().policy, Corridor())
+    with pytest.raises(ContractError, match="SimpleNamespace must keep the rule .*, but it took action 2"):
+        check_policy(lambda: outside(None), Corridor())
+
+
+def test_objectives_can_be_checked():
+    check_objective(esbas.total_return(), Corridor())
+    check_objective(len, Corridor())
+    with pytest.raises(ContractError, match=r"objective '<lambda>' must keep the rule .* raised InvalidValueError"):
+        check_objective(lambda trajectory: math.nan, Corridor())
+    values = iter(range(100))
+    with pytest.raises(ContractError, match=r"the value of one trajectory was 0.0, then 1.0"):
+        check_objective(lambda trajectory: next(values), Corridor())
 
 
 def test_good_learners_pass():

@@ -1,10 +1,12 @@
 """The check must find every kind of broken selector."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from esbas import ESBAS, Choice, Uniform
-from esbas.errors import ContractError, EsbasError
+from esbas import ESBAS, Pick, Uniform
+from esbas.errors import ChoiceError, ContractError, EsbasError
 from esbas.testing import check_selector
 
 
@@ -16,37 +18,57 @@ def broken(method, change, base=ESBAS):
     return type("Broken", (base,), {method: replaced})
 
 
-def ask_all(original, self, among=None):
+def ask_all(original, self, *, among=None, context=None):
     return original()
 
 
-def ask_without_number(original, self, among=None):
-    choice = original(among)
-    return Choice(1, choice.arm, choice.index, choice.epoch, choice.learn)
+def ask_without_number(original, self, *, among=None, context=None):
+    return replace(original(among=among), number=1)
 
 
-def ask_never_learn(original, self, among=None):
-    choice = original(among)
-    twin = Choice(choice.number, choice.arm, choice.index, choice.epoch, False)
-    self._open[choice.number] = twin, self._open[choice.number][1]
-    return twin
+def ask_with_odds(original, self, *, among=None, context=None):
+    choice = replace(original(among=among), propensity=1.5)
+    self._open[choice.number] = choice, *self._open[choice.number][1:]
+    return choice
 
 
-def ask_by_chance(original, self, among=None):
-    return original([np.random.default_rng().choice(self.arms)] if among is None else among)
+def ask_by_chance(original, self, *, among=None, context=None):
+    return original(among=[np.random.default_rng().choice(self.arms)] if among is None else among)
 
 
-def tell_quietly(original, self, choice, value):
+def claim_always(original, self):
+    original()
+    self._claimed = self._epoch + 1
+    return self._claimed
+
+
+def ready_at_any_time(original, self, epoch):
+    self._claimed = epoch
+    original(epoch)
+
+
+def ready_later(original, self, epoch):
+    original(epoch)
+    self._epoch -= 1
+
+
+def tell_quietly(original, self, choice, value, *, evidence=None):
     if choice in self.open_choices:
         original(choice, value)
 
 
-def tell_anything(original, self, choice, value):
+def tell_anything(original, self, choice, value, *, evidence=None):
     original(choice, value if np.isfinite(value) else 0.0)
 
 
-def tell_late(original, self, choice, value):
-    self._late[0] += 1
+def tell_late(original, self, choice, value, *, evidence=None):
+    self._late["first"] += 1
+    original(choice, value)
+
+
+def tell_own_tokens(original, self, choice, value, *, evidence=None):
+    if not any(choice is own for own in self.open_choices):
+        raise ChoiceError("another object")
     original(choice, value)
 
 
@@ -95,7 +117,11 @@ def add_elsewhere(original, self, name, *, stationary=False):
     [
         ("ask", ask_all, r"ask\(among=\['second'\]\) chose"),
         ("ask", ask_without_number, "choice 2 has number 1"),
-        ("ask", ask_never_learn, "choice 1 of epoch 0 after -1 has learn=False"),
+        ("ask", ask_with_odds, "choice 1 has the propensity 1.5"),
+        ("claim_epoch", claim_always, "epoch 0 was claimed twice"),
+        ("epoch_ready", ready_at_any_time, r"epoch_ready\(1\) was taken"),
+        ("epoch_ready", ready_later, "epoch 0 was due where epoch 1 follows"),
+        ("tell", tell_own_tokens, "raised ChoiceError: another object"),
         ("ask", ask_by_chance, "differently|the future"),
         ("tell", tell_quietly, r"tell\(.*\) was taken"),
         ("tell", tell_anything, r"tell\(.*, nan\) was taken"),
@@ -103,8 +129,8 @@ def add_elsewhere(original, self, name, *, stationary=False):
         ("withdraw", withdraw_never, "open_choices is"),
         ("remove_arm", remove_anything, r"remove_arm\('second'\) was taken"),
         ("explain", explain_and_count, r"explain\(\) changed it"),
-        ("explain", explain_little, r"explain\(\) tells {'pulls': 1} of 'first'"),
-        ("explain", explain_wrong, "tells 1 open choices of 'first', which has 0|tells . open choices"),
+        ("explain", explain_little, r"explain\(\) says {'pulls': 1} about 'first'"),
+        ("explain", explain_wrong, "reports . open choices"),
         ("state_dict", state_with_set, "raised TypeError: Object of type set is not JSON serializable"),
         ("load_state_dict", load_without_generator, "state_dict differs in a new selector that loaded it"),
         ("add_arm", add_elsewhere, r"arms is \('fourth', 'first', 'second', 'third'\)"),
@@ -119,9 +145,8 @@ def test_a_broken_selector_is_found(method, change, told):
 
 def test_a_selector_that_draws_from_elsewhere_is_found():
     class Elsewhere(Uniform):
-        def _pick(self, among):
-            arms = range(len(self.arms)) if among is None else among
-            return int(np.random.default_rng().choice(arms))
+        def pick(self, among, context):
+            return Pick(str(np.random.default_rng().choice(among)))
 
     with pytest.raises(ContractError, match="Elsewhere must keep the rule"):
         check_selector(Elsewhere)

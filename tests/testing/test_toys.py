@@ -57,7 +57,7 @@ def test_everything_follows_from_the_seed(env):
 @pytest.mark.parametrize("action", [2, -1, 0.5, None])
 def test_actions_that_do_not_exist_are_refused(env, action):
     env.reset(seed=0)
-    with pytest.raises(InvalidValueError, match=r"an action is one of 0, ..., 1"):
+    with pytest.raises(InvalidValueError, match=r"an action is (0 or 1|one of 0, ..., 1)"):
         env.step(action)
 
 

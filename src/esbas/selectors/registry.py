@@ -34,11 +34,10 @@ def make_selector(
     factory = _find(name)
     if isinstance(factory, type) and issubclass(factory, Bandit):
         return BanditSelector(arms, bandit=factory, **settings)
+    if not (isinstance(factory, type) and issubclass(factory, Selector)):
+        raise InvalidValueError(f"{name!r} must name a selector or a bandit, but names {factory!r}: see esbas.Selector")
     takes = inspect.signature(factory).parameters
-    selector = factory(arms, **{key: value for key, value in settings.items() if key in takes})
-    if not isinstance(selector, Selector):
-        raise InvalidValueError(f"{name!r} must name a selector or a bandit, but made {selector!r}: see esbas.Selector")
-    return selector
+    return factory(arms, **{key: value for key, value in settings.items() if key in takes})
 
 
 def selector_names() -> list[str]:

@@ -86,7 +86,7 @@ class Selector(ABC):
         self._claims = False  # whether anybody ever asked for an epoch; otherwise epochs start by themselves
         self.rng = seeding.generator(seed, "selector")
         self._number, self._epoch, self._epoch_end = 0, -1 if self._epochs else 0, 0
-        self._open: dict[int, tuple[Choice, Any]] = {}  # number -> choice and its note
+        self._open: dict[int, tuple[Choice, Any, bool]] = {}  # number -> choice, its note, whether its arm is still there
         self._selections = dict.fromkeys(self._arms, 0)
         self._late = dict.fromkeys(self._arms, 0)  # values that arrived after the end of their epoch
 
@@ -113,7 +113,7 @@ class Selector(ABC):
     def open_choices(self) -> tuple[Choice, ...]:
         """The choices that were neither told nor withdrawn."""
         with self._lock:
-            return tuple(choice for choice, _ in self._open.values())
+            return tuple(choice for choice, *_ in self._open.values())
 
     def claim_epoch(self) -> int | None:
         """The epoch that is due, for one caller; None for everybody else and if no epoch is due.
@@ -160,7 +160,7 @@ class Selector(ABC):
             self._selections[arm] += 1
             epoch = self._epoch if self._epoch > 0 else 0
             choice = Choice(number=self._number, arm=arm, epoch=epoch, context=known, propensity=propensity)
-            self._open[self._number] = choice, note
+            self._open[self._number] = choice, note, True
             return choice
 
     def tell(self, choice: Choice, value: float, *, evidence: Evidence | None = None) -> None:
@@ -168,16 +168,16 @@ class Selector(ABC):
         if not math.isfinite(value):
             require(False, "a value is finite", "tell a finite one, or withdraw the choice", value=value)
         with self._lock:
-            choice, note = self._close(choice)
-            if choice.arm in self._selections:
+            choice, note, known = self._close(choice)
+            if known:
                 self._late[choice.arm] += self._epoch > choice.epoch
                 self.observe(choice, float(value), note=note, evidence=evidence)
 
     def withdraw(self, choice: Choice) -> None:
         """Close a choice without a value: its episode says nothing about its arm (it crashed, the user left)."""
         with self._lock:
-            choice, note = self._close(choice)
-            if choice.arm in self._selections:
+            choice, note, known = self._close(choice)
+            if known:
                 self.forget(choice, note=note)
 
     def add_arm(self, name: str, *, stationary: bool = False) -> None:
@@ -194,6 +194,8 @@ class Selector(ABC):
             index = self._index(name)
             require(len(self._arms) > 1, "at least one arm remains", arms=self._arms)
             del self._arms[index], self._selections[name], self._late[name]
+            for number, (choice, note, known) in self._open.items():
+                self._open[number] = choice, note, known and choice.arm != name
             self._stationary -= {name}
 
     def explain(self) -> dict[str, dict[str, float]]:
@@ -214,7 +216,7 @@ class Selector(ABC):
                 "epoch": self._epoch,
                 "epoch_end": self._epoch_end,
                 "claims": self._claims,
-                "open": [[asdict(choice), note] for choice, note in self._open.values()],
+                "open": [[asdict(choice), note, known] for choice, note, known in self._open.values()],
                 "selections": [self._selections[arm] for arm in self._arms],
                 "late": [self._late[arm] for arm in self._arms],
                 "rng": seeding.state_of(self.rng),
@@ -228,8 +230,8 @@ class Selector(ABC):
             self._arms, self._stationary = list(state["arms"]), set(state["stationary"])
             self._number, self._epoch, self._epoch_end = state["number"], state["epoch"], state["epoch_end"]
             self._claims = state["claims"]
-            opened = [(_choice(saved), note) for saved, note in state["open"]]
-            self._open, self._claimed = {choice.number: (choice, note) for choice, note in opened}, None
+            opened = [(_choice(saved), note, known) for saved, note, known in state["open"]]
+            self._open, self._claimed = {each[0].number: each for each in opened}, None
             self._selections = dict(zip(self._arms, state["selections"], strict=True))
             self._late = dict(zip(self._arms, state["late"], strict=True))
             seeding.restore(self.rng, state["rng"])
@@ -247,7 +249,7 @@ class Selector(ABC):
     def start_epoch(self) -> None:
         """Called when an epoch starts, before its first choice."""
 
-    def _close(self, choice: Choice) -> tuple[Choice, Any]:
+    def _close(self, choice: Choice) -> tuple[Choice, Any, bool]:
         number = getattr(choice, "number", 0)  # the caller may have passed something else, such as the arm's name
         found = self._open.get(number)
         if found is None or (found[0] != choice and found[0] != _choice(asdict(choice))):

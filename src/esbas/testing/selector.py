@@ -71,16 +71,19 @@ def _numbers_its_tokens(new: New) -> None:
 
 
 def _starts_epochs(new: New) -> None:
-    """One caller claims the epoch that is due; until it is ready or released, nobody else can, and the old epoch continues."""
+    """Epochs follow one another; one caller claims the one that is due, and the old one continues until it is ready."""
     selector = new(ARMS, 0)
     if selector.online:
         for _ in range(5):
             expect(selector.claim_epoch() is None, "an online selector has no epochs, but one was due")
             selector.tell(choice := selector.ask(context=(0.5, -1.0)), _value(choice))
         return
+    following = 0
     for number in range(40):
         epoch = selector.claim_epoch()
         if epoch is not None:
+            expect(epoch == following, f"epoch {epoch} was due where epoch {following} follows")
+            following += 1
             expect(selector.claim_epoch() is None, f"epoch {epoch} was claimed twice")
             if number % 3 == 0:
                 selector.release_epoch(epoch)
