@@ -1,0 +1,75 @@
+"""The short path: an episode of ESBAS with tabular learners runs through few files and few functions."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import esbas
+from esbas.learners import TabularQ
+from esbas.testing import Corridor
+
+SOURCES = Path(esbas.__file__).parent
+ARCHITECTURE = Path(__file__).parent.parent / "docs" / "architecture.md"
+MAX_FILES, MAX_FUNCTIONS, MAX_LINES = 12, 45, 60
+
+
+def executed(function):
+    """The code of every function of esbas that is executed; comprehensions and lambdas count too."""
+    found = set()
+
+    def trace(frame, event, argument):
+        if Path(frame.f_code.co_filename).is_relative_to(SOURCES):
+            found.add(frame.f_code)
+
+    former = sys.getprofile()
+    sys.setprofile(trace)
+    try:
+        function()
+    finally:
+        sys.setprofile(former)
+    return found
+
+
+def file_of(code):
+    return Path(code.co_filename).relative_to(SOURCES).as_posix()
+
+
+@pytest.fixture(scope="module")
+def path():
+    """Episode 8 starts an epoch: learners learn and the bandit is reset. In episode 11 all arms were tried: indices decide."""
+    learners = [TabularQ(f"rate {rate}", states=5, actions=2, rate=rate) for rate in (0.02, 0.1, 0.5)]
+    selector = esbas.ESBAS([learner.name for learner in learners])
+    run = esbas.run(Corridor(), learners, selector, objective=esbas.total_return())
+    records, traces = [], []
+    for _ in range(11):
+        traces.append(executed(lambda: records.append(next(run))))
+    assert [record.epoch for record in records] == [0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    return traces[7] | traces[10]
+
+
+def test_the_trace_sees_all_of_an_episode(path):
+    names = {code.co_qualname for code in path}
+    seen = {"TabularQ.learn", "Selector.epoch_ready", "AllRounds.reset", "Corridor.reset", "Selector.ask", "UCB1.index"}
+    assert seen | {"EpsilonGreedy.act_with_log_prob", "Corridor.step", "Selector.tell", "AllRounds.settle"} <= names
+
+
+def test_an_episode_executes_few_files_and_functions(path):
+    files = {file_of(code) for code in path}
+    assert len(files) <= MAX_FILES, sorted(files)
+    names = sorted(f"{file_of(code)}: {code.co_qualname}" for code in path)
+    assert len(names) <= MAX_FUNCTIONS, "\n".join([str(len(names)), *names])
+
+
+def test_the_functions_on_the_path_are_short(path):
+    lines = {code.co_qualname: [line for *_, line in code.co_lines() if line] for code in path}
+    assert {name: max(own) - min(own) + 1 for name, own in lines.items() if max(own) - min(own) >= MAX_LINES} == {}
+
+
+def test_the_architecture_page_lists_the_files_of_the_path(path):
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    _, marked, rest = page.partition("<!-- path -->")
+    assert marked
+    listed = re.findall(r"^\| `([\w/]+\.py)` \|", rest.partition("<!-- end of path -->")[0], re.MULTILINE)
+    assert sorted(listed) == sorted({file_of(code) for code in path})
