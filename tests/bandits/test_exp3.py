@@ -82,6 +82,15 @@ def test_choices_follow_the_probabilities():
     assert pair[0] == pytest.approx(expected[0] / (expected[0] + expected[2]), abs=0.02)
 
 
+def test_propensities_are_the_probabilities_scaled_to_the_arms():
+    bandit = Exp3(3, gamma=0.3)
+    for arm in (0, 0, 1, 0):
+        bandit.update(arm, 1.0)
+    chances = probabilities(bandit)
+    assert [bandit.propensity(arm) for arm in range(3)] == chances
+    assert bandit.propensity(2, among=[0, 2]) == pytest.approx(chances[2] / (chances[0] + chances[2]))
+
+
 def test_weights_do_not_overflow():
     bandit = Exp3(2, gamma=0.02)
     for _ in range(3000):  # the probability of arm 1 is at its least, 0.01: each of its rewards is worth a factor e

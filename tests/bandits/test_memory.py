@@ -2,13 +2,14 @@
 
 import json
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from esbas import SlidingUCB
-from esbas.bandits import AllRounds, Window
+from esbas.bandits import AllRounds, Arm, Window
 
 
 def pulls(memory):
@@ -79,7 +80,7 @@ def test_a_round_in_flight_survives_the_clean_up_of_old_rounds():
         window.settle(ticket, float(ticket))
     assert pulls(window) == [1250, 1250]
     assert window.arms[0].mean == np.mean([ticket for ticket in tickets[4_000:] if ticket % 2 == 0])
-    window.settle(tickets[0], 1e9)  # long gone
+    window.settle(tickets[0], 1e9)  # has left the window
     window.withdraw(tickets[1])
     assert pulls(window) == [1250, 1250]
     assert window.arms[1].mean == np.mean([ticket for ticket in tickets[4_000:] if ticket % 2 == 1])
@@ -107,3 +108,30 @@ def test_a_kept_arm_keeps_its_rewards_and_loses_its_rounds_in_flight(make):
     memory.settle(flying, 100.0)
     assert memory.arms[0].mean == 1.5
     assert memory.arms[1].rewards == 0
+
+
+@dataclass(slots=True)
+class Labelled(Arm):
+    label: str = "new"
+
+
+def test_the_memory_resets_adds_removes_and_saves_the_records_of_a_bandit():
+    memory = AllRounds(3, arm=Labelled)
+    for arm, label in zip(memory.arms, "abc", strict=True):
+        arm.label = label
+    memory.add_arm()
+    flying = memory.pull(2)
+    memory.open[flying].note = [0.5, True]
+    memory.remove_arm(1)
+    assert [arm.label for arm in memory.arms] == ["a", "c", "new"]
+    text = json.dumps(memory.state_dict(), allow_nan=False)
+    twin = AllRounds(1, arm=Labelled)
+    twin.load_state_dict(json.loads(text))
+    assert json.dumps(twin.state_dict()) == text
+    settled = twin.settle(flying, 4.0)  # its arm has moved from 2 to 1
+    assert (settled.arm.label, settled.note) == ("c", [0.5, True])
+    assert twin.arms[1].mean == 4.0
+    assert memory.arms[1].rewards == 0
+    twin.reset(keep=[1])
+    assert [arm.label for arm in twin.arms] == ["new", "c", "new"]
+    assert pulls(twin) == [0, 1, 0]
