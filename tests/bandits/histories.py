@@ -1,4 +1,4 @@
-"""Whole histories of rounds, from which a naive implementation works everything out anew."""
+"""Whole histories of rounds, from which a naive implementation computes everything again."""
 
 import math
 
@@ -11,34 +11,34 @@ KINDS = ["play"] * 4 + ["choose"] * 2 + ["pull"] * 3 + ["settle"] * 3 + ["withdr
 
 
 def operations(rewards=UNIT, max_size=50):
-    """What is done to a bandit: the kind, a number from which arms and rounds are picked, a reward."""
+    """Operations on a bandit: the kind, a number that determines arm and round, a reward."""
     return st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 1000), rewards), max_size=max_size)
 
 
 class Model:
-    """What a naive implementation may react to. Arms are told by their present numbers."""
+    """The events that a naive implementation may react to. Arms are given by their present numbers."""
 
     def pull(self, ticket, arm, among=None):
         """A round starts; `among`: the arm was chosen among these."""
 
     def settle(self, ticket, arm, reward):
-        """Its reward arrives."""
+        """The reward of the round arrives."""
 
     def withdraw(self, ticket, arm):
-        """It ends without a reward."""
+        """The round ends without a reward."""
 
     def add(self):
-        """One more arm."""
+        """An arm is added."""
 
     def remove(self, arm):
-        """One arm less."""
+        """An arm is removed."""
 
     def reset(self, keep):
-        """Forget."""
+        """The bandit is reset."""
 
 
 def replay(bandit, model, todo):
-    """Do the same to the bandit and to the model."""
+    """Apply the same operations to the bandit and to the model."""
     flying = []  # [ticket, arm]
     for what, number, reward in todo:
         arm = number % bandit.n_arms
@@ -48,7 +48,7 @@ def replay(bandit, model, todo):
                 among = [k for k in range(bandit.n_arms) if number >> k & 1] or None
                 arm = bandit.choose(among)
                 assert arm in (among or range(bandit.n_arms))
-            ticket = bandit.pull(arm)
+            ticket = bandit.pull(arm, probability=bandit.propensity(arm, among) if what == "choose" else None)
             model.pull(ticket, arm, among)
             flying.append([ticket, arm])
             if what == "pull":
@@ -76,7 +76,7 @@ def replay(bandit, model, todo):
 
 
 class History(Model):
-    """All rounds, each with a weight that depends on how many others followed it, and statistics worked out from them."""
+    """All rounds, each with a weight that depends on how many others followed it, and statistics computed from them."""
 
     def __init__(self, n_arms, weigh=lambda age, rounds: 1.0):
         self.n_arms, self.weigh = n_arms, weigh
@@ -106,7 +106,7 @@ class History(Model):
                 each["arm"] = None
 
     def weighted(self, arm=None, settled=True):
-        """(weight, reward) of the arm's rounds, or of all arms'."""
+        """(weight, reward) of the rounds of one arm or of all arms."""
         ages = range(len(self.rounds) - 1, -1, -1)
         pairs = [(self.weigh(age, len(self.rounds)), each) for age, each in zip(ages, self.rounds, strict=True)]
         wanted = [(w, each) for w, each in pairs if w and each["arm"] is not None and arm in (None, each["arm"])]

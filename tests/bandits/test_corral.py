@@ -1,4 +1,4 @@
-"""CORRAL: by hand, and against mirror descent by bisection replayed from the whole history."""
+"""CORRAL: by hand, and against mirror descent by bisection on the whole history."""
 
 import math
 
@@ -13,7 +13,7 @@ from esbas.bandits.corral import log_barrier_multiplier
 
 
 def bisect(weights, rates, losses):
-    """λ, slowly and surely."""
+    """λ by bisection."""
 
     def too_large(level):
         inverses = [1 / w + eta * (loss - level) for w, eta, loss in zip(weights, rates, losses, strict=True)]
@@ -37,7 +37,7 @@ def test_corral_by_hand():
     assert bandit.indices().tolist() == pytest.approx(before)
 
 
-def test_an_arm_that_falls_behind_learns_faster():
+def test_an_arm_that_loses_weight_learns_faster():
     bandit = Corral(2, horizon=100)
     first = bandit.rates[0]
     assert bandit.bounds == [4.0, 4.0]
@@ -47,7 +47,7 @@ def test_an_arm_that_falls_behind_learns_faster():
     assert bandit.bounds == [pytest.approx(2 / bandit.indices()[0]), 4.0]
 
 
-def test_an_arm_that_improves_comes_back():
+def test_an_arm_that_improves_recovers():
     bandit = Corral(2, horizon=2000, rng=np.random.default_rng(0))
     for number in range(2000):
         arm = bandit.choose()

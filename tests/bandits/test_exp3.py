@@ -1,4 +1,4 @@
-"""Exp3, Exp3.S, Exp3.R and Rexp3: by hand, and against plain weights replayed from the whole history."""
+"""Exp3, Exp3.S, Exp3.R and Rexp3: by hand, and against plain weights computed from the whole history."""
 
 import json
 import math
@@ -16,6 +16,15 @@ from esbas.errors import InvalidValueError
 
 def probabilities(bandit):
     return bandit.indices().tolist()
+
+
+def log_weights(bandit):
+    return [arm.log_weight for arm in bandit.memory.arms]
+
+
+def is_uniform(bandit, ticket):
+    """Whether Exp3.R drew the round uniformly."""
+    return bandit.memory.open[ticket].note[1]
 
 
 def test_exp3_by_hand():
@@ -41,7 +50,7 @@ def test_the_parameters_follow_the_horizon():
     assert bandit.alpha == 1e-4
 
 
-def test_a_late_reward_is_weighed_by_the_probability_of_its_draw():
+def test_a_late_reward_is_divided_by_the_probability_of_its_draw():
     late, prompt = Exp3(2, gamma=0.5), Exp3(2, gamma=0.5)
     ticket = late.pull(1)  # drawn with 1/2
     late.update(0, 1.0)
@@ -56,7 +65,8 @@ def test_a_late_reward_is_weighed_by_the_probability_of_its_draw():
 def test_an_arm_chosen_among_few_counts_with_its_share_of_them():
     bandit = Exp3(4, gamma=0.5)
     assert bandit.choose(among=[2]) == 2
-    bandit.update(2, 1.0)  # probability 1: exp(0.5 / 4)
+    assert bandit.propensity(2, among=[2]) == 1.0
+    bandit.update(2, 1.0, pull=bandit.pull(2, probability=1.0))  # exp(0.5 / 4)
     weight = math.exp(0.125)
     assert probabilities(bandit)[2] == pytest.approx(0.5 * weight / (weight + 3) + 0.125)
 
@@ -72,6 +82,15 @@ def test_choices_follow_the_probabilities():
     assert pair[0] == pytest.approx(expected[0] / (expected[0] + expected[2]), abs=0.02)
 
 
+def test_propensities_are_the_probabilities_scaled_to_the_arms():
+    bandit = Exp3(3, gamma=0.3)
+    for arm in (0, 0, 1, 0):
+        bandit.update(arm, 1.0)
+    chances = probabilities(bandit)
+    assert [bandit.propensity(arm) for arm in range(3)] == chances
+    assert bandit.propensity(2, among=[0, 2]) == pytest.approx(chances[2] / (chances[0] + chances[2]))
+
+
 def test_weights_do_not_overflow():
     bandit = Exp3(2, gamma=0.02)
     for _ in range(3000):  # the probability of arm 1 is at its least, 0.01: each of its rewards is worth a factor e
@@ -84,7 +103,7 @@ def test_weights_do_not_overflow():
     json.dumps(bandit.state_dict(), allow_nan=False)
 
 
-def test_exp3_s_comes_back_soon_after_a_switch():
+def test_exp3_s_recovers_soon_after_a_switch():
     ever, shared = Exp3(2, gamma=0.1), Exp3S(2, gamma=0.1, alpha=0.01)
     for bandit in (ever, shared):
         for _ in range(2000):
@@ -124,22 +143,23 @@ def test_exp3_r_by_hand():
     assert bandit.threshold == pytest.approx(0.2295218)
     for arm, reward in [(0, 1.0)] * 4 + [(1, 0.0)] * 4:
         bandit.update(arm, reward)
-    assert bandit.state_dict()["log_weights"][0] > bandit.state_dict()["log_weights"][1]  # arm 0 is presumed and best: no drift
+    assert probabilities(bandit) == [0.5, 0.5]  # gamma = 1 hides the weights
+    assert log_weights(bandit)[0] > log_weights(bandit)[1]  # arm 0 is presumed and best: no drift
     for arm, reward in [(0, 0.0)] * 4 + [(1, 0.2)] * 4:
         bandit.update(arm, reward)
-    assert bandit.state_dict()["log_weights"] != [0.0, 0.0]  # better by 0.2: not enough
+    assert log_weights(bandit) != [0.0, 0.0]  # better by 0.2: not enough
     for arm, reward in [(0, 0.0)] * 4 + [(1, 0.25)] * 4:
         bandit.update(arm, reward)
-    assert bandit.state_dict()["log_weights"] == [0.0, 0.0]  # better by 0.25: Exp3 starts anew
+    assert log_weights(bandit) == [0.0, 0.0]  # better by 0.25: Exp3 restarts
 
 
-def test_exp3_r_takes_the_share_gamma_of_rounds_for_uniform_ones():
+def test_exp3_r_draws_the_share_gamma_of_rounds_uniformly():
     bandit = Exp3R(3, gamma=0.2, horizon=1000, rng=np.random.default_rng(0))
     seen = np.zeros(3)
     for _ in range(20_000):
         arm = bandit.choose()
         ticket = bandit.pull(arm)
-        seen[arm] += ticket in bandit.state_dict()["uniform"]
+        seen[arm] += is_uniform(bandit, ticket)
         bandit.update(arm, [0.1, 0.9, 0.1][arm], pull=ticket)
     assert (seen / 20_000).tolist() == pytest.approx([0.2 / 3] * 3, abs=0.01)
 
@@ -231,7 +251,7 @@ class NaiveExp3R(NaiveExp3):
 
     def pull(self, ticket, arm, among=None):
         super().pull(ticket, arm, among)
-        if ticket in self.bandit.state_dict()["uniform"]:  # which rounds were uniform is drawn
+        if is_uniform(self.bandit, ticket):  # a random draw of the bandit
             self.uniform.add(ticket)
 
     def settle(self, ticket, arm, reward):
@@ -277,6 +297,14 @@ def test_the_probabilities_follow_from_the_whole_history(name, n_arms, seed, tod
     model = naive(n_arms, bandit)
     replay(bandit, model, todo)
     assert probabilities(bandit) == pytest.approx(model.probabilities(), rel=1e-9)
+
+
+def test_a_probability_outside_0_1_is_refused_and_changes_nothing():
+    bandit = Exp3(2)
+    for probability in (0.0, -0.5, 1.5, math.nan):
+        with pytest.raises(InvalidValueError, match="0 < probability <= 1"):
+            bandit.pull(0, probability=probability)
+    assert bandit.counts.tolist() == [0, 0]
 
 
 def test_bad_parameters_are_refused():

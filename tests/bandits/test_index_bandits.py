@@ -1,4 +1,4 @@
-"""Bandits that are a formula over a memory: by hand, and against the formula worked out from the whole history."""
+"""Bandits that are a formula over a memory: by hand, and against the formula computed from the whole history."""
 
 import math
 from functools import partial
@@ -45,7 +45,7 @@ def test_kl_ucb_by_hand():
 def test_kl_ucb_survives_ln_ln_1(c):
     bandit = play(KLUCB(1, c=c), [(0, 0.3)])
     assert bandit.indices().tolist() == [0.3]  # no bonus after one round
-    assert kl_ucb_level(0.5, c) == kl_ucb_level(1, c) == 0.0  # counts that fade may add up to less than one
+    assert kl_ucb_level(0.5, c) == kl_ucb_level(1, c) == 0.0  # discounted counts may add up to less than one
     assert kl_ucb_level(math.e, 3) == 1.0  # ln ln e = 0
     assert kl_ucb_level(math.exp(math.e), 3) == pytest.approx(math.e + 3)
 

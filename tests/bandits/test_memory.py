@@ -1,14 +1,19 @@
-"""What bandits remember, over a long time and with rewards of wildly different size."""
+"""The memories of bandits, over many rounds and with rewards of very different size."""
 
 import json
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from esbas import SlidingUCB
-from esbas.bandits import AllRounds, Window
+from esbas.bandits import AllRounds, Arm, Window
+
+
+def pulls(memory):
+    return [arm.pulls for arm in memory.arms]
 
 
 def wild_rewards(n, seed=0):
@@ -45,9 +50,9 @@ def test_the_window_forgets_a_huge_reward_without_a_trace():
     window = Window(1, size=lambda tau: 2)
     for reward in (1e308, 1e-308, 5e-324):
         window.settle(window.pull(0), reward)
-    assert window.mean(0) == float((Fraction(1e-308) + Fraction(5e-324)) / 2)
+    assert window.arms[0].mean == float((Fraction(1e-308) + Fraction(5e-324)) / 2)
     window.settle(window.pull(0), 5e-324)
-    assert window.mean(0) == 5e-324
+    assert window.arms[0].mean == 5e-324
 
 
 def test_the_window_holds_extremes():
@@ -55,16 +60,16 @@ def test_the_window_holds_extremes():
     window = Window(1, size=lambda tau: tau)
     for reward in (largest, largest, -largest):
         window.settle(window.pull(0), reward)
-    assert window.mean(0) == pytest.approx(largest / 3)
-    assert window.prior() == window.mean(0)
+    assert window.arms[0].mean == pytest.approx(largest / 3)
+    assert window.prior() == window.arms[0].mean
 
 
-def test_the_window_needs_no_more_room_than_it_holds():
+def test_the_window_stores_no_more_rounds_than_it_holds():
     window = Window(2, size=lambda tau: min(tau, 100))
     for number in range(50_000):
         window.settle(window.pull(number % 2), 1.0)
     assert len(json.dumps(window.state_dict())) < 2_000
-    assert window.counts == [50, 50]
+    assert pulls(window) == [50, 50]
     assert window.total == 100
 
 
@@ -73,22 +78,22 @@ def test_a_round_in_flight_survives_the_clean_up_of_old_rounds():
     tickets = [window.pull(number % 2) for number in range(5_000)]
     for ticket in tickets[4_000:]:
         window.settle(ticket, float(ticket))
-    assert window.counts == [1250, 1250]
-    assert window.mean(0) == np.mean([ticket for ticket in tickets[4_000:] if ticket % 2 == 0])
-    window.settle(tickets[0], 1e9)  # long gone
+    assert pulls(window) == [1250, 1250]
+    assert window.arms[0].mean == np.mean([ticket for ticket in tickets[4_000:] if ticket % 2 == 0])
+    window.settle(tickets[0], 1e9)  # has left the window
     window.withdraw(tickets[1])
-    assert window.counts == [1250, 1250]
-    assert window.mean(1) == np.mean([ticket for ticket in tickets[4_000:] if ticket % 2 == 1])
+    assert pulls(window) == [1250, 1250]
+    assert window.arms[1].mean == np.mean([ticket for ticket in tickets[4_000:] if ticket % 2 == 1])
 
 
 @pytest.mark.parametrize("memory", [AllRounds(3), Window(3, size=lambda tau: tau)])
-def test_an_arm_with_rounds_in_flight_alone_has_the_mean_of_all(memory):
+def test_an_arm_with_only_rounds_in_flight_has_the_mean_of_all(memory):
     assert memory.prior() == 0.0
     for arm, reward in ((0, 1.0), (0, 2.0), (1, 6.0)):
         memory.settle(memory.pull(arm), reward)
     memory.pull(2)
-    assert memory.counts == [2, 1, 1]
-    assert math.isnan(memory.mean(2))
+    assert pulls(memory) == [2, 1, 1]
+    assert memory.arms[2].rewards == 0
     assert memory.prior() == 3.0
 
 
@@ -99,7 +104,34 @@ def test_a_kept_arm_keeps_its_rewards_and_loses_its_rounds_in_flight(make):
         memory.settle(memory.pull(arm), reward)
     flying = memory.pull(0)
     memory.reset(keep=[0])
-    assert (memory.counts, memory.total) == ([2, 0], 2)
+    assert (pulls(memory), memory.total) == ([2, 0], 2)
     memory.settle(flying, 100.0)
-    assert memory.mean(0) == 1.5
-    assert math.isnan(memory.mean(1))
+    assert memory.arms[0].mean == 1.5
+    assert memory.arms[1].rewards == 0
+
+
+@dataclass(slots=True)
+class Labelled(Arm):
+    label: str = "new"
+
+
+def test_the_memory_resets_adds_removes_and_saves_the_records_of_a_bandit():
+    memory = AllRounds(3, arm=Labelled)
+    for arm, label in zip(memory.arms, "abc", strict=True):
+        arm.label = label
+    memory.add_arm()
+    flying = memory.pull(2)
+    memory.open[flying].note = [0.5, True]
+    memory.remove_arm(1)
+    assert [arm.label for arm in memory.arms] == ["a", "c", "new"]
+    text = json.dumps(memory.state_dict(), allow_nan=False)
+    twin = AllRounds(1, arm=Labelled)
+    twin.load_state_dict(json.loads(text))
+    assert json.dumps(twin.state_dict()) == text
+    settled = twin.settle(flying, 4.0)  # its arm has moved from 2 to 1
+    assert (settled.arm.label, settled.note) == ("c", [0.5, True])
+    assert twin.arms[1].mean == 4.0
+    assert memory.arms[1].rewards == 0
+    twin.reset(keep=[1])
+    assert [arm.label for arm in twin.arms] == ["new", "c", "new"]
+    assert pulls(twin) == [0, 1, 0]

@@ -92,7 +92,7 @@ def test_the_older_copy_equals_a_bandit_that_saw_only_its_rounds(size, todo):
     assert bandit.indices().tolist() == pytest.approx(alone.indices().tolist())
 
 
-def test_the_younger_copy_weighs_rewards_by_the_probability_of_the_draw():
+def test_the_younger_copy_divides_rewards_by_the_probability_in_the_older_one():
     bandit = Staggered(2, bandit=partial(Exp3, gamma=0.5), size=lambda tau: 4)
     bandit.update(0, 1.0)
     bandit.update(0, 1.0)  # the second copy starts
@@ -107,6 +107,16 @@ def test_the_younger_copy_weighs_rewards_by_the_probability_of_the_draw():
     gain += 0.5 / (2 * drawn)
     assert bandit.counts.tolist() == [3, 0]
     assert bandit.indices()[0] == pytest.approx(0.5 * math.exp(gain) / (math.exp(gain) + 1) + 0.25)
+
+
+def test_the_propensity_is_that_of_the_older_copy():
+    bandit = Staggered(2, bandit=partial(Exp3, gamma=0.5), size=lambda tau: 4)
+    for _ in range(3):
+        bandit.update(0, 1.0)
+    assert bandit.propensity(0) == bandit.indices()[0] > 0.5
+    assert bandit.propensity(1, among=[1]) == 1.0
+    assert Staggered(2, bandit=D3RB, size=half).propensity(0) == 1.0
+    assert Staggered(2, bandit=BetaThompson, size=half).propensity(0) is None
 
 
 def learning_curve(selector, rounds=2000, seed=0):
@@ -133,13 +143,15 @@ def test_ssbas_takes_xi_or_a_bandit():
 
 
 @pytest.mark.parametrize("bandit", [KLUCB, Exp3, D3RB])
-def test_each_epoch_of_esbas_starts_with_a_new_bandit_but_for_constant_arms(bandit):
+def test_each_epoch_of_esbas_starts_with_a_new_bandit_except_for_stationary_arms(bandit):
     selector = ESBAS(["a", "b", "c"], bandit=bandit, stationary=["c"], seed=1)
+    epoch, counts = None, [0, 0, 0]
     for number in range(40):
-        counts = selector.bandit.counts
         choice = selector.ask()
-        if choice.learn:
+        if choice.epoch != epoch:
             after = selector.bandit.counts
-            after[choice.index] -= 1
+            after[selector.arms.index(choice.arm)] -= 1
             assert after.tolist() == [0, 0, counts[2]]
+            epoch = choice.epoch
         selector.tell(choice, float(number % 3))
+        counts = selector.bandit.counts

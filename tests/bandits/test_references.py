@@ -1,7 +1,7 @@
-"""Agreement with other people's bandits, where those are right; where they are not, the difference is stated and tested.
+"""Comparison with bandits of other libraries. Where they are wrong, the difference is stated and tested.
 
-MABWiser comes with the development extra, SMPyBandits with `pip install -e '.[references]'`: it brings scikit-learn and
-pandas along, so that its tests are skipped, visibly, where it is not installed.
+MABWiser is part of the development extra. SMPyBandits is installed with `pip install -e '.[references]'`, since it depends on
+scikit-learn and pandas; its tests are skipped if it is not installed.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ ROUNDS = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), min_size=1, max
 
 @pytest.fixture(scope="module")
 def smpybandits():
-    """Its policies. On import it prints a lot, silences NumPy's warnings for all, and needs a function that SciPy has renamed."""
+    """Its policies. On import it prints a lot, disables all warnings of NumPy, and needs a function that SciPy has renamed."""
     special, errors = pytest.importorskip("scipy.special"), np.geterr()
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -34,7 +34,7 @@ def smpybandits():
     return SimpleNamespace(SWUCB=policies.SWUCB, DiscountedUCB=policies.DiscountedUCB, Exp3=policies.Exp3)
 
 
-def tell(policy, rounds):
+def feed(policy, rounds):
     for arm, reward in rounds:
         policy.getReward(arm, reward)
 
@@ -63,7 +63,7 @@ def test_ucb1_agrees_with_mabwiser(alpha, rounds):
 def test_sw_ucb_agrees_with_smpybandits(smpybandits, rounds, window):
     other = smpybandits.SWUCB(3, tau=window, alpha=0.6)  # its α is our ξ
     other.startGame()
-    tell(other, rounds)
+    feed(other, rounds)
     ours = play(SWUCB(3, window=window, xi=0.6), rounds)
     assert ours.indices().tolist() == pytest.approx([other.computeIndex(arm) for arm in range(3)], rel=1e-9, abs=1e-12)
 
@@ -72,7 +72,7 @@ def test_sw_ucb_agrees_with_smpybandits(smpybandits, rounds, window):
 def test_exp3_agrees_with_smpybandits(smpybandits, rounds, gamma):
     other = smpybandits.Exp3(3, gamma=gamma)
     other.startGame()
-    tell(other, rounds)
+    feed(other, rounds)
     assert play(Exp3(3, gamma=gamma), rounds).indices().tolist() == pytest.approx(other.trusts.tolist(), rel=1e-6)
 
 
@@ -80,8 +80,8 @@ def discounted_pair(smpybandits, rounds, gamma, n_arms):
     with contextlib.redirect_stdout(io.StringIO()):  # it warns when gamma is 1
         other = smpybandits.DiscountedUCB(n_arms, gamma=gamma, alpha=4.0)
     other.startGame()
-    other.discounted_pulls = np.zeros(n_arms)  # it keeps faded counts as whole numbers, which cuts them down: mended here
-    tell(other, rounds)
+    other.discounted_pulls = np.zeros(n_arms)  # it keeps discounted counts as integers, which truncates them: fixed here
+    feed(other, rounds)
     # Its bonus is √(α ln n / (2 N_k)), that of the article 2 √(ξ ln n / N_k): α = 8 ξ.
     return other, play(DiscountedUCB(n_arms, discount=gamma, xi=0.5), rounds)
 
@@ -92,22 +92,24 @@ def test_discounted_means_agree_with_smpybandits(smpybandits, rounds, gamma):
     seen = other.discounted_pulls > 0
     means = np.divide(other.discounted_rewards, other.discounted_pulls, out=np.full(3, math.nan), where=seen)
     assert ours.means.tolist() == pytest.approx(means.tolist(), rel=1e-9, abs=1e-12, nan_ok=True)
-    last = rounds[-1][0]  # the count of the arm just pulled is right; that of others does not fade until they are pulled again
+    last = rounds[-1][
+        0
+    ]  # the count of the arm just pulled is right; that of others is not discounted until they are pulled again
     assert ours.counts[last] == pytest.approx(other.discounted_pulls[last])
 
 
 @given(rounds=ROUNDS)
 def test_discounted_ucb_agrees_with_smpybandits_where_no_count_is_stale(smpybandits, rounds):
     every = [(arm, 0.5) for arm in range(3)] + rounds
-    other, ours = discounted_pair(smpybandits, every, 1.0, 3)  # nothing fades
+    other, ours = discounted_pair(smpybandits, every, 1.0, 3)  # no discount
     assert ours.indices().tolist() == pytest.approx([other.computeIndex(arm) for arm in range(3)], rel=1e-9)
     alone = [(0, reward) for _, reward in rounds]
     other, ours = discounted_pair(smpybandits, alone, 0.8, 1)  # the only arm is pulled in every round
     assert ours.indices().tolist() == pytest.approx([other.computeIndex(0)], rel=1e-9)
 
 
-def test_smpybandits_does_not_let_arms_fade_that_are_not_pulled(smpybandits):
+def test_smpybandits_does_not_discount_arms_that_are_not_pulled(smpybandits):
     other, ours = discounted_pair(smpybandits, [(0, 1.0)] + [(1, 0.0)] * 20, 0.5, 2)
     assert other.discounted_pulls[0] == 1.0  # the article: 0.5^20
     assert ours.counts[0] == pytest.approx(0.5**20)
-    assert ours.indices()[0] > 100 > other.computeIndex(0)  # so that it never comes back to an arm as it should
+    assert ours.indices()[0] > 100 > other.computeIndex(0)  # so it never tries the arm again

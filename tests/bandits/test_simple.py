@@ -29,6 +29,17 @@ def test_epsilon_greedy_by_hand():
     assert among.tolist() == pytest.approx([0.15, 0.0, 0.85], abs=0.02)
 
 
+def test_propensities_by_hand():
+    bandit = play(EpsilonGreedyBandit(3, epsilon=0.3), [(0, 0.0), (1, 5.0)])
+    assert [bandit.propensity(arm) for arm in range(3)] == [0.0, 0.0, 1.0]  # arm 2 is unplayed and goes first
+    assert [bandit.propensity(arm, among=[0, 1]) for arm in (0, 1)] == pytest.approx([0.15, 0.85])
+    play(bandit, [(2, 1.0)])
+    assert [bandit.propensity(arm) for arm in range(3)] == pytest.approx([0.1, 0.8, 0.1])
+    assert UniformBandit(4).propensity(1) == 1 / 4
+    assert UniformBandit(4).propensity(1, among=[1, 3]) == 1 / 2
+    assert RoundRobin(3).propensity(0) == 1.0
+
+
 def test_uniform_by_hand():
     bandit = play(UniformBandit(4, rng=np.random.default_rng(0)), [(0, 1.0)] * 50)
     assert bandit.indices().tolist() == [0.25] * 4
@@ -42,7 +53,7 @@ def test_round_robin_by_hand():
     for expected in (0, 1, 2, 0, 1):
         assert bandit.choose() == bandit.choose() == expected
         bandit.pull(expected)
-    assert bandit.choose(among=[0, 1]) == 0  # 2 would be next, and is not there
+    assert bandit.choose(among=[0, 1]) == 0  # 2 would be next, but is not available
     bandit.remove_arm(0)  # 1 was last and is now 0
     assert bandit.choose() == 1
     bandit.add_arm()
@@ -53,7 +64,7 @@ def test_round_robin_by_hand():
 
 
 class Cycle(Model):
-    """Arms have names in the order of their numbers; who comes next is told by the last name that was pulled."""
+    """Arms have names in the order of their numbers; the last name that was pulled determines the next arm."""
 
     def __init__(self, n_arms):
         self.names, self.last = list(range(n_arms)), -1

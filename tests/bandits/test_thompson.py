@@ -56,6 +56,11 @@ def test_gaussian_samples_follow_the_posterior():
     assert shares(play(GaussianThompson(2, rng=np.random.default_rng(2)), rounds))[0] == pytest.approx(0.6726, abs=0.03)
 
 
+def test_the_propensity_is_unknown():
+    assert BetaThompson(2).propensity(0) is None
+    assert GaussianThompson(2).propensity(0, among=[0]) is None
+
+
 def test_the_spread_scales_gaussian_samples():
     choices = []
     for factor in (1.0, 128.0):
@@ -73,14 +78,14 @@ def test_a_reward_outside_0_1_is_refused_where_the_prior_needs_it():
     play(GaussianThompson(2), [(0, 1.5)])
 
 
-def test_rounds_in_flight_tell_nothing_yet():
+def test_rounds_in_flight_are_ignored():
     bandit = play(BetaThompson(2), [(0, 1.0)])
     bandit.pull(0)
     assert bandit.posterior(0) == (2.0, 1.0)
     assert bandit.counts.tolist() == [2, 0]
     flat = play(GaussianThompson(2), [(0, 1.0)])
     flat.pull(1)
-    assert flat.indices().tolist() == [1.0, 1.0]  # the mean of all stands in
+    assert flat.indices().tolist() == [1.0, 1.0]  # the mean of all arms is used
 
 
 def growing(tau):

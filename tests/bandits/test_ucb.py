@@ -1,4 +1,4 @@
-"""UCB1 and its sliding window: by hand, and against formulas worked out from the whole history."""
+"""UCB1 and its sliding window: by hand, and against formulas computed from the whole history."""
 
 import math
 from fractions import Fraction
@@ -93,7 +93,7 @@ def test_the_sliding_window_by_hand():
     assert bandit.choose() == 0
 
 
-def test_a_reward_that_comes_after_its_round_left_the_window_is_of_no_effect():
+def test_a_reward_that_arrives_after_its_round_left_the_window_has_no_effect():
     bandit = SlidingUCB(n_arms=2)
     ticket = bandit.pull(0)
     play(bandit, [(1, 0.5)] * 5)
@@ -103,10 +103,10 @@ def test_a_reward_that_comes_after_its_round_left_the_window_is_of_no_effect():
 
 
 class WholeHistory:
-    """All rounds ever played, from which everything is worked out anew and exactly each time."""
+    """All rounds ever played, from which everything is computed exactly each time."""
 
     def __init__(self, n_arms, size):
-        self.arms = list(range(n_arms))  # identities, so that an arm's rounds stay its own when others move up
+        self.arms = list(range(n_arms))  # identities, which stay the same when the numbers change
         self.next_arm = n_arms
         self.rounds = []  # [arm, exact reward or None]; arm None: withdrawn or forgotten
         self.tickets = {}  # round -> the bandit's ticket
@@ -138,7 +138,7 @@ class WholeHistory:
 
 
 def replay(bandit, history, operations):
-    """Do the same to the bandit and to the whole history."""
+    """Apply the same operations to the bandit and to the whole history."""
     for what, number, reward in operations:
         arm, flying = number % bandit.n_arms, history.in_flight()
         if what == "play":

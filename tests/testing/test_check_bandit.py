@@ -1,9 +1,10 @@
-"""The check must find every kind of broken bandit."""
+"""`check_bandit` finds every kind of broken bandit."""
 
 import numpy as np
 import pytest
 
 from esbas import UCB1, Bandit, SlidingUCB
+from esbas.bandits import Exp3, UniformBandit
 from esbas.errors import ContractError, EsbasError
 from esbas.testing import check_bandit
 
@@ -31,11 +32,12 @@ def choose_all(original, self, among=None):
 def update_first(original, self, arm, reward, *, pull=None):
     original(arm, reward, pull=pull)
     if self.memory.total > 1:
-        self.memory._sums[0], self.memory.settled[0] = reward, max(self.memory.settled[0], 1)
+        first = self.memory.arms[0]
+        first.mean, first.rewards = reward, max(first.rewards, 1)
 
 
 def update_on_reset_rounds(original, self, arm, reward, *, pull=None):
-    known = pull is None or pull in self.memory._open
+    known = pull is None or pull in self.memory.open
     original(arm, reward, pull=pull if known else None)
 
 
@@ -68,8 +70,12 @@ def take_nan(original, self, arm, reward, *, pull=None):
     original(arm, reward if np.isfinite(reward) else 0.0, pull=pull)
 
 
-def pull_any(original, self, arm):
+def pull_any(original, self, arm, *, probability=None):
     return original(min(max(arm, 0), self.n_arms - 1))
+
+
+def pull_without_probability(original, self, arm):
+    return original(arm)
 
 
 def state_of_arrays(original, self):
@@ -82,7 +88,7 @@ def half_state(original, self):
 
 def forgetful_load(original, self, state):
     original(state)
-    self.memory._open.clear()
+    self.memory.open.clear()
 
 
 def chance(original, self, among=None):
@@ -94,6 +100,27 @@ def drawing_indices(original, self):
     return original()
 
 
+def constant_propensity(original, self, arm, among=None):
+    return 0.5
+
+
+def propensity_among_all(original, self, arm, among=None):
+    return original(arm)
+
+
+def negative_propensity(original, self, arm, among=None):
+    return -original(arm, among)
+
+
+def drawing_propensity(original, self, arm, among=None):
+    self.rng.random()
+    return original(arm, among)
+
+
+def pull_of_another_probability(original, self, arm, *, probability=None):
+    return original(arm, probability=0.9 if probability is None else probability)
+
+
 def nan_indices(original, self):
     return np.where(self.counts > 50, np.nan, original())
 
@@ -103,43 +130,64 @@ def raising(original, self, *arguments, **keywords):
 
 
 @pytest.mark.parametrize(
-    ("method", "change", "told"),
+    ("method", "change", "message"),
     [
         ("choose", counting_choose, "choose.. changed it after"),
         ("choose", choose_all, "choose.*returned"),
-        ("choose", chance, "two bandits with the same seed chose differently|the future after"),
+        (
+            "choose",
+            chance,
+            "two bandits with the same seed chose differently|later choices differ|an arm that choose returned in",
+        ),
         ("update", update_first, "arm 0 has the mean"),
         ("update", update_on_reset_rounds, "had an effect"),
         ("update", take_nan, r"update\(1, nan\) was taken"),
-        ("withdraw", no_withdraw, "one whose rounds were all withdrawn has counts"),
+        ("withdraw", no_withdraw, "a bandit whose rounds were all withdrawn has counts"),
         ("reset", reset_all, "a kept arm has no pulls after a reset"),
-        ("reset", reset_none, "one that was reset has counts"),
-        ("remove_arm", remove_last, "remove_arm mixed up the others"),
+        ("reset", reset_none, "an arm that was reset has counts"),
+        ("remove_arm", remove_last, "remove_arm changed counts or means of the other arms"),
         ("remove_arm", remove_any, r"remove_arm\(-1\) was taken"),
-        ("add_arm", add_none, "n_arms is 3 with one more than 3"),
+        ("add_arm", add_none, "n_arms is 3 after an arm was added to 3"),
         ("pull", pull_any, r"pull\(-1\) was taken"),
         ("state_dict", state_of_arrays, "raised TypeError: Object of type ndarray is not JSON serializable"),
-        ("state_dict", half_state, "raised|differs"),
+        ("state_dict", half_state, "raised|differ"),
         ("load_state_dict", forgetful_load, "state_dict differs in a new bandit that loaded it"),
-        ("indices", drawing_indices, "drew from the generator"),
+        ("indices", drawing_indices, "drew random numbers"),
         ("indices", nan_indices, "indices are"),
         ("add_arm", raising, "raised NotImplementedError: later"),
+        ("pull", pull_without_probability, "raised TypeError: .*'probability'"),
+        ("propensity", constant_propensity, r"propensity\(0, None\) is 0.5 for an arm that choose returned in 1000 of 1000"),
+        ("propensity", drawing_propensity, "drew random numbers"),
     ],
 )
-def test_a_broken_bandit_is_found(method, change, told):
-    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({told})") as caught:
+def test_a_broken_bandit_is_found(method, change, message):
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})") as caught:
         check_bandit(broken(method, change))
     assert isinstance(caught.value, AssertionError)
     assert isinstance(caught.value, EsbasError)
 
 
-class NeverForgets(SlidingUCB):
-    """A window whose oldest rounds never leave it, but for their counts."""
+@pytest.mark.parametrize(
+    ("base", "method", "change", "message"),
+    [
+        (Exp3, "propensity", propensity_among_all, r"propensity\(\d, \[0, 2\]\) is .* for an arm that choose returned in"),
+        (UniformBandit, "propensity", negative_propensity, r"propensity\(\d, None\) is -.* for a chosen arm"),
+        (Exp3, "pull", pull_of_another_probability, r"pull\(arm\) differs from pull\(arm, probability=propensity\(arm\)\)"),
+    ],
+)
+def test_a_random_bandit_with_wrong_probabilities_is_found(base, method, change, message):
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})"):
+        check_bandit(broken(method, change, base=base))
 
-    def pull(self, arm):
-        before = list(self.memory.counts)
+
+class NeverForgets(SlidingUCB):
+    """A window that loses count of its pulls."""
+
+    def pull(self, arm, *, probability=None):
+        before = [each.pulls for each in self.memory.arms]
         ticket = super().pull(arm)
-        self.memory.counts[:] = before
+        for each, pulls in zip(self.memory.arms, before, strict=True):
+            each.pulls = pulls
         return ticket
 
 

@@ -15,7 +15,7 @@ from esbas.errors import require
 
 
 def balancing_radius(c: float, n_arms: float, delta: float, pulls: float) -> float:
-    """The radius c √(ln(K ln n / δ) / n); ln n counts as at least 1, since ln ln 1 is -∞."""
+    """The radius c √(ln(K ln n / δ) / n); ln n is replaced by 1 if it is smaller, since ln ln 1 is -∞."""
     return c * math.sqrt(math.log(n_arms * max(math.log(pulls), 1.0) / delta) / pulls)
 
 

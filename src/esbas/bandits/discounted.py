@@ -1,4 +1,4 @@
-"""A memory that fades: each round reduces the weight of all earlier ones."""
+"""A memory with discounted rounds: each round reduces the weight of all earlier ones."""
 
 from esbas.bandits.memory_bandit import AllRounds, Round, grown_variance
 from esbas.errors import require

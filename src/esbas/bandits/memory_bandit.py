@@ -87,7 +87,7 @@ class AllRounds:
         return arm.variance if arm.rewards else math.nan
 
     def prior(self) -> float:
-        """The mean reward of all arms, 0 without any: stands in for an arm that has only rounds in flight."""
+        """The mean reward of all arms, 0 without any; used for an arm that has only rounds in flight."""
         rewards: float = sum(arm.rewards for arm in self.arms)
         return sum(arm.total for arm in self.arms) / rewards if rewards else 0.0
 
@@ -232,7 +232,7 @@ class MemoryBandit(Bandit):
         self.memory.remove_arm(arm)
 
     def state_dict(self) -> dict[str, Any]:
-        """The memory and `extra_state`. The generator is not included: it belongs to the caller who passed it in."""
+        """The memory and `extra_state`. The generator is not included: it belongs to the caller."""
         extra = {name: getattr(self, name) for name in self.extra_state}
         return {"n_arms": self.n_arms, "memory": self.memory.state_dict()} | extra
 

@@ -29,7 +29,7 @@ class SWUCB(UCB1):
     def __init__(
         self, n_arms: int, *, window: int | None = None, horizon: int = DEFAULT_HORIZON, xi: float = 0.5, rng: Rng = None
     ) -> None:
-        super().__init__(n_arms, xi=xi, memory=sliding(n_arms, window, horizon), rng=rng)
+        super().__init__(n_arms, xi=xi, memory=window_memory(n_arms, window, horizon), rng=rng)
 
 
 @BANDITS.register("swucbsharp")
@@ -80,13 +80,13 @@ class DiscountedUCB(UCB1):
         xi: float = 0.5,
         rng: Rng = None,
     ) -> None:
-        super().__init__(n_arms, xi=xi, memory=fading(n_arms, discount, horizon, breaks), rng=rng)
+        super().__init__(n_arms, xi=xi, memory=discounted_memory(n_arms, discount, horizon, breaks), rng=rng)
 
     def index(self, mean: float, pulls: float) -> float:
         return mean + 2 * self.spread * ucb_bonus(self.xi, self.memory.total, pulls)
 
 
-def sliding(n_arms: int, window: int | None, horizon: int) -> Memory:
+def window_memory(n_arms: int, window: int | None, horizon: int) -> Memory:
     """A window of fixed size, by default computed from the horizon."""
     require(window is None or window >= 1, "window >= 1", window=window)
     require(horizon >= 2, "horizon >= 2", horizon=horizon)
@@ -94,7 +94,7 @@ def sliding(n_arms: int, window: int | None, horizon: int) -> Memory:
     return Window(n_arms, size=lambda _: size)
 
 
-def fading(n_arms: int, discount: float | None, horizon: int | None, breaks: int) -> Memory:
+def discounted_memory(n_arms: int, discount: float | None, horizon: int | None, breaks: int) -> Memory:
     """A discounted memory; the discount is by default computed from horizon and breaks."""
     require(discount is None or horizon is None, "discount or horizon is given, not both", discount=discount, horizon=horizon)
     require(horizon is None or 0 < breaks <= horizon, "0 < breaks <= horizon", breaks=breaks, horizon=horizon)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.memory_bandit import Memory, MemoryBandit
-from esbas.bandits.nonstationary_ucb import fading, sliding
+from esbas.bandits.nonstationary_ucb import discounted_memory, window_memory
 from esbas.errors import require
 
 
@@ -127,7 +127,7 @@ class SlidingThompson(BetaThompson):
     guarantee = "sublinear for few breaks or slow drift"
 
     def __init__(self, n_arms: int, *, window: int | None = None, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
-        super().__init__(n_arms, memory=sliding(n_arms, window, horizon), rng=rng)
+        super().__init__(n_arms, memory=window_memory(n_arms, window, horizon), rng=rng)
 
 
 @BANDITS.register("discountedthompson")
@@ -149,4 +149,4 @@ class DiscountedThompson(BetaThompson):
     def __init__(
         self, n_arms: int, *, discount: float | None = None, horizon: int | None = None, breaks: int = 1, rng: Rng = None
     ) -> None:
-        super().__init__(n_arms, memory=fading(n_arms, discount, horizon, breaks), rng=rng)
+        super().__init__(n_arms, memory=discounted_memory(n_arms, discount, horizon, breaks), rng=rng)

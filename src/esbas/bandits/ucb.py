@@ -40,9 +40,8 @@ class UCB1(IndexBandit):
 class SlidingUCB(UCB1):
     """UCB1 on the last floor(τ · fraction) rounds before round τ: the bandit of SSBAS (Section 5) with fraction = 1/2."""
 
-    setting = "learning arms"
+    setting, guarantee = "learning arms", "none proven"
     use = "arms that learn: the bandit of SSBAS"
-    guarantee = "none proven"
 
     def __init__(self, n_arms: int, *, xi: float = 0.25, fraction: float = 0.5, spread: float = 1.0, rng: Rng = None) -> None:
         require(0 < fraction <= 1, "0 < fraction <= 1", fraction=fraction)
