@@ -14,8 +14,8 @@ import esbas
 from esbas.learners.dqn import DQN
 from esbas.learners.replay import SharedReplay
 from esbas.learners.sb3 import SB3Learner
-from esbas.training.log import RunLog
-from esbas.training.status import Meter
+from esbas.training.display.status import StatusTracker
+from esbas.training.runs.episode_log import RunLog
 
 BLOCK, BLOCKS, WARM_UP = 150, 9, 200  # environment steps, repeats, steps before the first update
 BATCH, RATE = 64, 1e-3
@@ -91,10 +91,10 @@ def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
     run.steps = run.loop.steps + BLOCK * BLOCKS
     gaps.seconds.clear()
     with tempfile.TemporaryDirectory() as folder, RunLog(Path(folder), upto=0) as log:
-        meter, start = Meter(run, seed=0), time.process_time()
+        tracker, start = StatusTracker(run, seed=0), time.process_time()
         for record in run:
             log.add(record, steps=run.loop.steps)
-            meter.see_record(record)
+            tracker.add_record(record)
         whole = time.process_time() - start
     between = ("step", "env.reset")
     steps, episodes = len(gaps.seconds["act", "env.step"]), len(gaps.seconds[between])
