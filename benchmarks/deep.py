@@ -12,8 +12,8 @@ import gymnasium
 
 import esbas
 from esbas.learners import DQN, SB3Learner, SharedReplay
-from esbas.training.log import RunLog
-from esbas.training.status import Meter
+from esbas.training.display.status import StatusTracker
+from esbas.training.runs.episode_log import RunLog
 
 BLOCK, BLOCKS, WARM_UP = 150, 9, 200  # environment steps, repeats, steps before the first update
 BATCH, RATE = 64, 1e-3
@@ -89,10 +89,10 @@ def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
     run.steps = run.loop.steps + BLOCK * BLOCKS
     gaps.seconds.clear()
     with tempfile.TemporaryDirectory() as folder, RunLog(Path(folder), upto=0) as log:
-        meter, start = Meter(run, seed=0), time.process_time()
+        tracker, start = StatusTracker(run, seed=0), time.process_time()
         for record in run:
             log.add(record, steps=run.loop.steps)
-            meter.see_record(record)
+            tracker.add_record(record)
         whole = time.process_time() - start
     between = ("step", "env.reset")
     steps, episodes = len(gaps.seconds["act", "env.step"]), len(gaps.seconds[between])

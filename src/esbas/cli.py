@@ -23,12 +23,14 @@ class Command:
 
 
 COMMANDS = {
-    "train": Command("esbas.training", "Train", "Train a portfolio of learners on any Gymnasium task."),
+    "train": Command("esbas.training.commands.train", "Train", "Train a portfolio of learners on any Gymnasium task."),
     "resume": Command(
-        "esbas.training.resume", "Resume", "Continue a training that was stopped or killed, with the same numbers."
+        "esbas.training.commands.resume", "Resume", "Continue a training that was stopped or killed, with the same numbers."
     ),
-    "evaluate": Command("esbas.training.evaluate", "Evaluate", "Play, and render, the best policy of a training."),
-    "compare": Command("esbas.training.compare", "Compare", "Learning curves of several trainings in one table and figure."),
+    "evaluate": Command("esbas.training.commands.evaluate", "Evaluate", "Play, and render, the best policy of a training."),
+    "compare": Command(
+        "esbas.training.commands.compare", "Compare", "Learning curves of several trainings in one table and figure."
+    ),
     "demo": Command("esbas.experiments.demo", "Demo", "See SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
         "esbas.experiments.play", "Play", "Take part in the paper's negotiation dialogue, as its user or as its system."

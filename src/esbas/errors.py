@@ -51,6 +51,10 @@ class MissingExtraError(EsbasError, ImportError):
     """A part needs a library that is not installed."""
 
 
+class EngineError(EsbasError, RuntimeError):
+    """A job did not return: its process ended, or its arguments or its result cannot be sent."""
+
+
 class TrainingError(EsbasError, RuntimeError):
     """A training run ended before its time."""
 

@@ -6,7 +6,7 @@ import pytest
 
 import esbas
 from esbas.errors import EsbasError, SpaceError, UnknownNameError
-from esbas.training.portfolio import recipe_of
+from esbas.training.portfolios.recipe import recipe_of
 from esbas.training.tasks import make_task
 
 CARTPOLE, PENDULUM = make_task("CartPole-v1"), make_task("Pendulum-v1")
@@ -40,13 +40,8 @@ def test_one_name_stands_for_both_kinds_of_actions():
             UnknownNameError,
             "there is no option of d3rlpy.dqn named 'batsh': did you mean 'batch'?",
         ),
-        (
-            "d3rlpy.dqn",
-            PENDULUM,
-            SpaceError,
-            '"d3rlpy dqn": d3rlpy.dqn must have discrete actions, but those of the task are Box(',
-        ),
-        ("d3rlpy.td3", CARTPOLE, SpaceError, "d3rlpy.td3 must have continuous actions, but those of the task are Discrete(2)"),
+        ("d3rlpy.dqn", PENDULUM, SpaceError, '"d3rlpy dqn": d3rlpy.dqn needs discrete actions, but the action space is Box('),
+        ("d3rlpy.td3", CARTPOLE, SpaceError, "d3rlpy.td3 needs continuous actions, but the action space is Discrete(2)"),
         ("d3rlpy.dqn(options={'learning_rat': 1})", CARTPOLE, EsbasError, "learning_rat"),
         ("d3rlpy.dqn(noise=0.1)", CARTPOLE, EsbasError, "`noise is for Box actions` must hold, but got noise=0.1"),
     ],

@@ -14,9 +14,9 @@ from esbas import cli
 from esbas.errors import EsbasError, InvalidValueError, SaveFileError
 from esbas.reporting import Results
 from esbas.training import Train
-from esbas.training.compare import Compare, main
+from esbas.training.commands.compare import Compare, main
 from esbas.training.folder import COMMAND, PORTFOLIO
-from esbas.training.log import EPISODES
+from esbas.training.runs.episode_log import EPISODES
 
 Made = Callable[..., Path]
 LENGTH = 10  # steps of each episode
@@ -40,14 +40,14 @@ def made(tmp_path: Path) -> Made:
 
 
 def write(folder: Path, seed: int, values: Sequence[float], *, steps: int = 600, speed: float = 200) -> None:
-    home = folder / "runs" / f"seed-{seed}"
-    home.mkdir(parents=True, exist_ok=True)
+    directory = folder / "runs" / f"seed-{seed}"
+    directory.mkdir(parents=True, exist_ok=True)
     rows = [(number, LENGTH * number, "random", value, LENGTH, 1, 1, 0) for number, value in enumerate(values, 1)]
-    with (home / "episodes.csv").open("w", newline="") as file:
+    with (directory / "episodes.csv").open("w", newline="") as file:
         csv.writer(file).writerows([EPISODES, *rows])
     done = LENGTH * len(values)
     clock = {"seconds": done / speed, "episodes": len(values), "steps": done, "finished": done >= steps}
-    (home / "clock.json").write_text(json.dumps(clock))
+    (directory / "clock.json").write_text(json.dumps(clock))
 
 
 def compare(tmp_path: Path, *folders: Path, **options: Any) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ def test_the_table_by_hand(made: Made, tmp_path: Path, capsys: pytest.CaptureFix
         assert [row["end"] for row in csv.DictReader(file)] == ["102.0", "7.0"]
 
 
-def test_the_usual_threshold_is_nine_tenths_of_the_way(made: Made, tmp_path: Path) -> None:
+def test_the_default_threshold_is_nine_tenths_of_the_way(made: Made, tmp_path: Path) -> None:
     compare(tmp_path, made("a", RISING, steps=1000), made("b", [7.0] * 100, steps=1000))
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(90, abs=1)
 
@@ -89,7 +89,7 @@ def test_less_may_be_better(made: Made, tmp_path: Path, capsys: pytest.CaptureFi
     (line,) = compare(tmp_path, made("a", falling, steps=1000, objective="shortest"))
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(10, abs=1)
     assert line["steps_to_threshold"] == pytest.approx(950, abs=10)
-    assert "Less is better" in " ".join(capsys.readouterr().out.split())
+    assert "Smaller is better" in " ".join(capsys.readouterr().out.split())
 
 
 def test_most_runs_decide_whether_a_threshold_is_reached(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,7 +105,7 @@ def test_what_is_not_finished_is_compared_as_far_as_it_is(made: Made, tmp_path: 
     a = made("a", [1.0] * 30, [1.0] * 60, [], steps=600)
     (line,) = compare(tmp_path, a)
     assert (line["runs"], line["runs_planned"], line["state"], line["steps"]) == (2, 3, "50% done", 450)
-    assert "as far as they are" in capsys.readouterr().out
+    assert "up to their last episode" in capsys.readouterr().out
     for seed in range(3):
         write(a, seed, [2.0] * 60)
     (line,) = compare(tmp_path, a)
@@ -118,7 +118,7 @@ def test_short_runs_have_curves_too(made: Made, tmp_path: Path, capsys: pytest.C
     assert (line["end"], line["steps_to_threshold"]) == (3, 10)
     (line,) = compare(tmp_path, made("b", [9.0, 0.0, 0.0, 3.0, 5.0, 7.0], steps=60), threshold=4)
     assert line["steps_to_threshold"] == 60  # the mean of the first one, 9, came too early to count; that of all six is 4
-    assert "Of a short run" in capsys.readouterr().out
+    assert "In a short run" in capsys.readouterr().out
 
 
 def test_the_page_shows_curves_and_how_each_was_made(made: Made, tmp_path: Path) -> None:
@@ -161,14 +161,10 @@ def test_other_wrappers_are_told(made: Made, tmp_path: Path, capsys: pytest.Capt
 def test_what_does_not_compare_is_refused(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = made("a", [1.0] * 60)
     cases: list[tuple[tuple[Path, ...], type[EsbasError], str]] = [
-        (
-            (a, made("b", [1.0] * 60, env_id="Acrobot-v1")),
-            InvalidValueError,
-            "must have one task to be compared, but 'a' has 'Cart",
-        ),
-        ((a, made("c", [1.0] * 60, objective="shortest")), InvalidValueError, "must have one objective to be compared"),
+        ((a, made("b", [1.0] * 60, env_id="Acrobot-v1")), InvalidValueError, "must have the same task, but 'a' has 'Cart"),
+        ((a, made("c", [1.0] * 60, objective="shortest")), InvalidValueError, "must have the same objective"),
         ((a, a / ".." / "a"), InvalidValueError, "folders are different"),
-        ((a, made("d", [])), SaveFileError, "must have played an episode to be compared"),
+        ((a, made("d", [])), SaveFileError, "a compared training must have an episode"),
         ((a, tmp_path), SaveFileError, "must be the folder of a training"),
         ((), InvalidValueError, "there is a folder to compare"),
     ]

@@ -18,14 +18,15 @@ from PIL import Image
 from esbas import cli
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, NotEpisodicError, SaveFileError, UnknownNameError
 from esbas.learners import TabularQ
-from esbas.training import Train, open_folder, resume
+from esbas.training import Train, open_folder
 from esbas.training import main as train
-from esbas.training.evaluate import Evaluate, main
-from esbas.training.film import FRAMES, WIDTH, Film
-from esbas.training.single import Keeping, train_seed
+from esbas.training.commands import resume
+from esbas.training.commands.evaluate import Evaluate, main
+from esbas.training.reports.recording import FRAMES, WIDTH, Recording
+from esbas.training.runs.one_run import SaveOptions, train_seed
 from training import lane
 
-KEEPING = Keeping(tensorboard=False)
+SAVING = SaveOptions(tensorboard=False)
 LEARNERS = "tabular_q(rate=0.5, epsilon=1.0)", "tabular_q(rate=0.4, epsilon=1.0)"
 FIRST, SECOND = "tabular Q rate 0.5", "tabular Q rate 0.4"
 
@@ -131,7 +132,7 @@ def test_training_goes_on_with_the_same_numbers(folder: Path, tmp_path: Path) ->
     for name in ("config.json", "portfolio.toml"):
         shutil.copy(folder / name, half / name)
     count = itertools.count(1)
-    train_seed(open_folder(half).plan, 3, half, keeping=KEEPING, tell=lambda _: None, stop=lambda: next(count) == 15)
+    train_seed(open_folder(half).plan, 3, half, saving=SAVING, report=lambda _: None, stop=lambda: next(count) == 15)
     before = snapshot(half)
     main(Evaluate(half, explore=True, episodes=3))
     assert told(half)["seed"] == 3
@@ -158,11 +159,11 @@ def test_the_first_episode_is_filmed(folder: Path, tmp_path: Path) -> None:
 
 
 def test_long_films_are_thinned_out_evenly(tmp_path: Path) -> None:
-    film, rendered = Film(fps=50), []
+    film, rendered = Recording(fps=50), []
     for number in range(3 * FRAMES):
         picture = np.full((4, 4, 3), number % 256, np.uint8)
         film.add(lambda number=number, picture=picture: rendered.append(number) or picture)
-    assert FRAMES / 2 <= len(film.pictures) <= FRAMES
+    assert FRAMES / 2 <= len(film.images) <= FRAMES
     assert len(rendered) < 2 * FRAMES  # what is not kept is not rendered
     film.write(tmp_path / "film.gif")
     with Image.open(tmp_path / "film.gif") as written:
@@ -177,7 +178,9 @@ def test_texts_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "A...." not in out
     main(Evaluate(folder, episodes=2, render=True))
     assert capsys.readouterr().out.count("A....\n.A...\n..A..\n...A.\n....A\n") == 2
-    with pytest.raises(InvalidValueError, match=r"--video needs a task with the render mode rgb_array, but its modes are ansi"):
+    with pytest.raises(
+        InvalidValueError, match=r"--video needs a task with render mode rgb_array, but the modes of this task are ansi"
+    ):
         main(Evaluate(folder, video=tmp_path / "f.gif"))
 
 
@@ -189,17 +192,17 @@ def test_tasks_that_cannot_be_shown_are_evaluated_all_the_same(tmp_path: Path, c
         main(Evaluate(folder, episodes=2))
         out = " ".join(capsys.readouterr().out.split())
         assert sentence in out
-        assert ("is not shown" in out) == bool(sentence)
+        assert ("was not recorded" in out) == bool(sentence)
         assert told(folder)["results"]["return"]["mean"] == 1.0
         assert not (folder / "evaluation.gif").exists()
     with pytest.raises(
-        InvalidValueError, match="--render needs a task with the render mode human or ansi, but its modes are none"
+        InvalidValueError, match="--render needs a task with render mode human or ansi, but the modes of this task are none"
     ):
         main(Evaluate(tmp_path / "DarkLane", render=True))
     for option in ({"render": True}, {"video": tmp_path / "f.gif"}):
         with pytest.raises(MissingExtraError, match=r"pip install 'esbas\[render\]'"):
             main(Evaluate(tmp_path / "LaneWithoutPygame", **option))
-    with pytest.raises(InvalidValueError, match=r"the task must render, but OSError: no display: mend that"):
+    with pytest.raises(InvalidValueError, match=r"the task must render, but OSError: no display: fix it"):
         main(Evaluate(tmp_path / "CrashingLane", video=tmp_path / "f.gif"))
 
 
@@ -207,7 +210,7 @@ def test_a_window_that_nobody_would_see_is_refused(folder: Path, monkeypatch: py
     display = SimpleNamespace(get_init=lambda: True, get_driver=lambda: "offscreen")
     monkeypatch.setitem(sys.modules, "pygame", SimpleNamespace(display=display))
     monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
-    with pytest.raises(InvalidValueError, match="a window needs a display, but there is none here: film an episode"):
+    with pytest.raises(InvalidValueError, match="--render needs a display, but there is none: record an episode"):
         main(Evaluate(folder, render=True))
     display.get_driver = lambda: "x11"
     main(Evaluate(folder, render=True, episodes=1))
@@ -241,7 +244,7 @@ def test_policies_with_a_memory_are_told_when_an_episode_starts(folder: Path, mo
 
 def test_a_policy_that_is_stuck_is_told(tmp_path: Path) -> None:
     folder = trained(tmp_path / "f", members=("tabular_q(gamma=0.0, epsilon=1.0)",), max_steps=3000)
-    with pytest.raises(NotEpisodicError, match=r"max_steps=3000, but went on: .*try --explore"):
+    with pytest.raises(NotEpisodicError, match=r"max_steps=3000 of the training, but did not: .*try --explore"):
         main(Evaluate(folder, episodes=1))
     main(Evaluate(folder, episodes=1, explore=True))
 
@@ -253,7 +256,7 @@ def test_a_policy_that_is_stuck_is_told(tmp_path: Path) -> None:
         ({"seed": 5}, InvalidValueError, "the seed is one of the training's"),
         ({"episodes": 0}, InvalidValueError, "episodes >= 1"),
         ({"eval_seed": -1}, InvalidValueError, "eval_seed >= 0"),
-        ({"render": True, "video": Path("f.gif")}, InvalidValueError, "watched or filmed"),
+        ({"render": True, "video": Path("f.gif")}, InvalidValueError, "shown or recorded"),
         ({"video": Path("f.mp4")}, InvalidValueError, "the video is a .gif"),
         ({"video": Path("nowhere/f.gif")}, InvalidValueError, "in a folder that exists"),
     ],
@@ -275,4 +278,4 @@ def test_what_is_missing_is_told(folder: Path, tmp_path: Path, capsys: pytest.Ca
     with pytest.raises(SaveFileError, match="the run of seed 4 must have a checkpoint"):
         main(Evaluate(folder, seed=4))
     assert cli.main(["evaluate", str(folder), "--episodes", "2"]) == 2
-    assert capsys.readouterr().err.startswith("esbas: a run must have a checkpoint to be evaluated, but there is none in")
+    assert capsys.readouterr().err.startswith("esbas: a run must have a checkpoint, but there is none in")

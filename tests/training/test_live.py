@@ -11,16 +11,16 @@ from esbas.faults import Fault
 from esbas.learners import Constant
 from esbas.runner import EpisodeRecord
 from esbas.testing import Corridor
-from esbas.training import live
-from esbas.training.live import View, plain_line
-from esbas.training.status import Meter
+from esbas.training.display import live_view
+from esbas.training.display.live_view import LiveView, plain_line
+from esbas.training.display.status import StatusTracker
 
 
-def meter(episodes=100, steps=None):
+def tracker(episodes=100, steps=None):
     names = "left", "right"
     learners = [Constant(name, lambda _: 0) for name in names]
     run = esbas.run(Corridor(5), learners, esbas.Fixed(names), episodes=episodes, steps=steps)
-    return Meter(run, seed=7), run.loop
+    return StatusTracker(run, seed=7), run.loop
 
 
 def record(number, arm, value, *faults):
@@ -29,11 +29,11 @@ def record(number, arm, value, *faults):
 
 def played(count=60, **options):
     """`left` controls the first 40 episodes, `right` the others; `left` fails in the last."""
-    watch, loop = meter(**options)
+    watch, loop = tracker(**options)
     for number in range(1, count + 1):
         loop.number, loop.steps = number, 10 * number
         faults = [Fault("left", "step", "ValueError: no", 4)] if number == count else []
-        watch.see_record(record(number, "left" if number <= 40 else "right", float(number), *faults))
+        watch.add_record(record(number, "left" if number <= 40 else "right", float(number), *faults))
     return watch.status()
 
 
@@ -55,11 +55,11 @@ def test_progress_follows_the_budget_that_is_given():
 
 def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch):
     out = io.StringIO()
-    monkeypatch.setattr(live, "PLAIN_EVERY", 1e9)
-    with View("CartPole-v1, ssbas", console=Console(file=out, width=80)) as view:
+    monkeypatch.setattr(live_view, "PLAIN_EVERY", 1e9)
+    with LiveView("CartPole-v1, ssbas", console=Console(file=out, width=80)) as view:
         for count in (10, 20, 30):
-            view.tell(played(count))
-        view.tell(played(60, episodes=60))
+            view.show(played(count))
+        view.show(played(60, episodes=60))
     lines = out.getvalue().splitlines()
     assert len(lines) == 2  # the first and the last
     assert lines[0].startswith("CartPole-v1, ssbas, seed 7: 100 steps (10%), 10 episodes, mean of the last 50: 5.5")
@@ -69,15 +69,15 @@ def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch):
 
 def test_on_a_terminal_there_is_a_table():
     out = io.StringIO()
-    with View("CartPole-v1, ssbas", console=Console(file=out, width=140, force_terminal=True)) as view:
-        view.tell(played())
+    with LiveView("CartPole-v1, ssbas", console=Console(file=out, width=140, force_terminal=True)) as view:
+        view.show(played())
     text = out.getvalue()
-    for told in ("mean of last 50", "600", "35.5", "in control", "67%", "dismissed for 4 episodes", "steps/s", "left"):
-        assert told in text, told
+    for text_part in ("mean of last 50", "600", "35.5", "in control", "67%", "dismissed for 4 episodes", "steps/s", "left"):
+        assert text_part in text, text_part
 
 
 def test_a_line_says_what_is_unknown():
-    watch, _ = meter()
+    watch, _ = tracker()
     line = plain_line(watch.status())
     assert "? left" in line
     assert "nan" not in line

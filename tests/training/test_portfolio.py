@@ -13,8 +13,8 @@ import esbas
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, SpaceError, UnknownNameError
 from esbas.learners import DQN, Constant, FittedQ, Isolated, SB3Learner, TabularQ
 from esbas.learners.sb3.learner import RESERVED_OPTIONS
-from esbas.training.algorithms import ALGORITHMS
-from esbas.training.portfolio import default_recipe, example, read_recipe, recipe_of
+from esbas.training.portfolios.algorithms import ALGORITHMS, find_algorithm
+from esbas.training.portfolios.recipe import default_recipe, example, read_recipe, recipe_of
 from esbas.training.tasks import make_task
 
 CARTPOLE, PENDULUM, LAKE = (make_task(name) for name in ("CartPole-v1", "Pendulum-v1", "FrozenLake-v1"))
@@ -24,7 +24,7 @@ def build(members: list[str], env: Any = CARTPOLE, *, steps: int = 1000, seed: i
     return list(recipe_of(members).build(env, steps=steps, seed=seed))
 
 
-def test_the_usual_portfolio_for_discrete_actions_trains_as_one():
+def test_the_default_portfolio_for_discrete_actions_trains_as_one():
     recipe = default_recipe(CARTPOLE)
     members: list[Any] = list(recipe.build(CARTPOLE, steps=1000, seed=0))
     assert recipe.names == tuple(member.name for member in members)
@@ -35,7 +35,7 @@ def test_the_usual_portfolio_for_discrete_actions_trains_as_one():
     assert members[0].replay.capacity == 100_000
 
 
-def test_the_usual_portfolio_for_continuous_actions_plays():
+def test_the_default_portfolio_for_continuous_actions_plays():
     recipe = default_recipe(PENDULUM)
     members: list[Any] = list(recipe.build(PENDULUM, steps=200, seed=0))
     assert len(members) == 5
@@ -46,11 +46,11 @@ def test_the_usual_portfolio_for_continuous_actions_plays():
     assert all(len(member.replay) == 200 for member in members)
 
 
-def test_other_actions_have_no_usual_portfolio():
-    told = r"but those here are MultiDiscrete\(\[2 2\]\): wrap the task so that they are, or give a portfolio"
+def test_other_actions_have_no_default_portfolio():
+    told = r"but the action space is MultiDiscrete\(\[2 2\]\): wrap the task, or give a portfolio"
     with pytest.raises(SpaceError, match=told):
         default_recipe(SimpleNamespace(action_space=gym.spaces.MultiDiscrete([2, 2])))
-    with pytest.raises(SpaceError, match=r"but those here are Discrete\(3, start=1\)"):
+    with pytest.raises(SpaceError, match=r"but the action space is Discrete\(3, start=1\)"):
         default_recipe(SimpleNamespace(action_space=gym.spaces.Discrete(3, start=1)))
 
 
@@ -102,7 +102,7 @@ def test_there_is_one_memory_and_only_if_somebody_needs_it(monkeypatch):
     members: list[Any] = list(read_recipe(text, source="x").build(CARTPOLE, steps=10, seed=0))
     assert members[0].replay is members[1].replay is members[2].replay
     assert members[0].replay.capacity == 77
-    monkeypatch.setattr("esbas.training.workshop.SharedReplay", None)
+    monkeypatch.setattr("esbas.training.portfolios.build.SharedReplay", None)
     assert len(build(["random", "fqi(regressor='Ridge')"])) == 2
 
 
@@ -183,14 +183,18 @@ def test_an_isolated_member_lives_in_a_process_of_its_own_with_a_memory_of_its_o
 
 
 READ = [
-    ("a =", InvalidValueError, "p.toml must be in TOML, but: Invalid value (at end of document): mend that line"),
+    ("a =", InvalidValueError, "p.toml must be valid TOML, but: Invalid value (at end of document): fix that line"),
     ("", InvalidValueError, "p.toml: `a portfolio has members, each under [[member]]` must hold, but got member=None: add one"),
     ("[member]\nalgorithm = 'dqn'", InvalidValueError, "each under [[member]]` must hold, but got member={'algorithm': 'dqn'}"),
     ("member = [3]", InvalidValueError, "each under [[member]]` must hold, but got member=[3]"),
     ("[[members]]", UnknownNameError, "p.toml: there is no table named 'members': did you mean 'member'?"),
     ("[replay]\ncap = 3", UnknownNameError, "p.toml: there is no option of [replay] named 'cap': did you mean 'capacity'?"),
     ("[replay]\ncapacity = 'x'", InvalidValueError, "the option 'capacity' of [replay] must be a whole number, but is 'x'"),
-    ("replay = 3", InvalidValueError, "p.toml: `the memory stands under [replay]` must hold, but got replay=3"),
+    (
+        "replay = 3",
+        InvalidValueError,
+        "p.toml: `the options of the replay memory are under [replay]` must hold, but got replay=3",
+    ),
     ("[[member]]\nname = 'x'", InvalidValueError, "number 2, \"x\": a member must be given 'algorithm', but was not"),
     ("[[member]]\nalgorithm = 3", InvalidValueError, "number 2: the option 'algorithm' of a member must be text, but is 3"),
     ("[[member]]\nalgorithm = 'dqm'", UnknownNameError, "number 2: there is no algorithm named 'dqm': did you mean 'dqn'?"),
@@ -215,26 +219,30 @@ MEMBERS = [
     ("dqn(double=1)", InvalidValueError, "the option 'double' of dqn must be true or false, but is 1"),
     ("dqn(hidden=['a'])", InvalidValueError, "the option 'hidden' of dqn must be a list, each a whole number, but is ['a']"),
     ("dqn(epsilon=[1, 0])", InvalidValueError, "must be a list of 3 (a number, a number, a whole number), but is [1, 0]"),
-    ("dqn(replay=3)", InvalidValueError, "dqn must not be given 'replay', which esbas sets itself: leave it out"),
+    ("dqn(replay=3)", InvalidValueError, "dqn must not be given 'replay', which esbas sets itself: remove it"),
     ("sb3.dqn(buffer_size=3)", InvalidValueError, "sb3.dqn must not be given 'buffer_size', which esbas sets itself"),
-    ("sb3.dqn(verbose=1)", InvalidValueError, "sb3.dqn must not be given 'verbose', which esbas sets itself: leave it out"),
+    ("sb3.dqn(verbose=1)", InvalidValueError, "sb3.dqn must not be given 'verbose', which esbas sets itself: remove it"),
     ("sb3.sac(learnin_rate=1)", UnknownNameError, "no option of sb3.sac named 'learnin_rate': did you mean 'learning_rate'?"),
     ("sb3.sac(policy_kwargs=3)", InvalidValueError, "the option 'policy_kwargs' of sb3.sac must be a table, but is 3"),
-    ("random(a=1)", UnknownNameError, "there is no option of random named 'a': it has none"),
+    ("random(a=1)", UnknownNameError, "there is no option of random named 'a': it has no options"),
     ("fqi", InvalidValueError, "fqi must be given 'regressor', but was not: add regressor=..."),
     ("fqi(regressor=3)", InvalidValueError, "the option 'regressor' of fqi must be text, but is 3"),
     ("dqn(grid={'rate': 3})", InvalidValueError, "`a grid has a list of values for each option` must hold, but got rate=3"),
     ("dqn(grid={'rate': []})", InvalidValueError, "`a grid has a list of values for each option` must hold, but got rate=[]"),
     ("dqn(grid={'rat': [1]})", UnknownNameError, "there is no option of dqn named 'rat': did you mean 'rate'?"),
     ("dqn(grid=3)", InvalidValueError, "the option 'grid' of a member must be a table, but is 3"),
-    ("dqn(rate=1, grid={'rate': [1]})", InvalidValueError, "`an option stands in the grid or beside it` must hold, but got"),
+    (
+        "dqn(rate=1, grid={'rate': [1]})",
+        InvalidValueError,
+        "`an option is given once, in the grid or outside of it` must hold, but got",
+    ),
     ("dqn(time_limit=0)", InvalidValueError, "`time_limit > 0 seconds, or None for no limit` must hold, but got time_limit=0.0"),
     ("dqn(isolate=1)", InvalidValueError, "the option 'isolate' of a member must be true or false, but is 1"),
     ("dqn(name=3)", InvalidValueError, "number 2, \"3\": the option 'name' of a member must be text, but is 3"),
-    ("dqn(name='a\\nb')", InvalidValueError, '"a\\nb": `a name is text in one line, without spaces around it` must hold'),
+    ("dqn(name='a\\nb')", InvalidValueError, '"a\\nb": `a name is one line of text without spaces at its ends` must hold'),
     ("dqn(name='{rte}', rate=1)", UnknownNameError, "there is no option for the name named 'rte': did you mean 'rate'?"),
     ("dqn(rate=None)", InvalidValueError, "a value must be a number, text, true or false, a list or a table, but is None"),
-    ("dqn(algorithm='x')", InvalidValueError, "the algorithm must stand before the brackets: leave it out within them"),
+    ("dqn(algorithm='x')", InvalidValueError, "the algorithm must be given before the parentheses: remove it from the options"),
     ("random", InvalidValueError, "the portfolio: members must have different names, but two are named 'random': rename one"),
     ("dqn(1)", InvalidValueError, "'dqn(1)' must be a name, or a name with options and plain values"),
 ]
@@ -249,20 +257,10 @@ def test_a_member_that_is_wrong_gets_one_sentence(member, kind, message):
 
 
 BUILT = [
-    (
-        "dqn(name='deep')",
-        PENDULUM,
-        SpaceError,
-        'number 2, "deep": dqn must have discrete actions, but those of the task are Box(',
-    ),
-    ("dqn", PENDULUM, SpaceError, "leave it out, or choose one of random, sb3.sac, sb3.td3, sb3.ddpg, sb3.tqc"),
-    (
-        "sb3.sac",
-        CARTPOLE,
-        SpaceError,
-        "sb3.sac must have continuous actions, but those of the task are Discrete(2): leave it out",
-    ),
-    ("tabular_q", CARTPOLE, SpaceError, "tabular_q must have discrete observations, but those of the task are Box("),
+    ("dqn(name='deep')", PENDULUM, SpaceError, 'number 2, "deep": dqn needs discrete actions, but the action space is Box('),
+    ("dqn", PENDULUM, SpaceError, "remove it, or choose one of random, sb3.sac, sb3.td3, sb3.ddpg, sb3.tqc"),
+    ("sb3.sac", CARTPOLE, SpaceError, "sb3.sac needs continuous actions, but the action space is Discrete(2): remove it"),
+    ("tabular_q", CARTPOLE, SpaceError, "tabular_q needs discrete observations, but the observation space is Box("),
     (
         "dqn",
         make_task("Blackjack-v1"),
@@ -305,8 +303,8 @@ def test_a_member_that_does_not_fit_the_task_gets_one_sentence(member, env, kind
 
 
 def test_members_that_do_not_fit_are_told_before_anything_is_made(monkeypatch):
-    monkeypatch.setattr("esbas.training.workshop.SharedReplay", None)  # would fail otherwise
-    with pytest.raises(SpaceError, match=r"number 2, \"SAC\": sb3\.sac must have continuous actions"):
+    monkeypatch.setattr("esbas.training.portfolios.build.SharedReplay", None)  # would fail otherwise
+    with pytest.raises(SpaceError, match=r"number 2, \"SAC\": sb3\.sac needs continuous actions"):
         build(["dqn", "sb3.sac"])
 
 
@@ -344,4 +342,4 @@ def test_the_length_of_a_run_is_at_least_a_step():
 
 
 def test_what_the_learner_sets_itself_is_never_an_option():
-    assert set(RESERVED_OPTIONS) <= set(ALGORITHMS["sb3.sac"].ours)
+    assert set(RESERVED_OPTIONS) <= set(find_algorithm("sb3.sac").reserved)

@@ -2,10 +2,12 @@
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,9 @@ import pytest
 
 from esbas import archive, cli
 from esbas.errors import TrainingError
-from esbas.training.lock import locked
-from esbas.training.log import read_episodes, read_faults
-from esbas.training.plan import Plan
+from esbas.training.runs.episode_log import read_episodes, read_faults
+from esbas.training.runs.lock import locked
+from esbas.training.runs.plan import Plan
 
 SMALL = "dqn(hidden=[8], batch=8, learning_starts=20, rate={})"
 OWN = [SMALL.format(0.001), SMALL.format(0.01), "random"]
@@ -25,27 +27,39 @@ FOREIGN = [
     "sb3.dqn(batch_size=8, learning_starts=20, train_freq=2, policy_kwargs={'net_arch': [8]})",
     "sb3.qrdqn(batch_size=8, learning_starts=20, train_freq=4, policy_kwargs={'net_arch': [8]})",
 ]
-PAUSE = 0.02
+PAUSE, WAIT = 0.02, 300.0  # seconds: the machine may be busy
 
 
 def words(out, *more, members=OWN, steps=1200):
     return ["train", "CartPole-v1", "--members", *members, "--steps", str(steps), "--out", str(out), *more]
 
 
-def start(arguments, log):
-    """The program in a process of its own; what it prints goes to the file `log`."""
+@pytest.fixture
+def start():
+    """Starts the program in a process group that is killed after the test. Its output goes to the file `log`."""
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from esbas.cli import program; program()"
     )
-    with log.open("a") as file:
-        return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=file, stderr=file)
+    started = []
+
+    def new(arguments, log):
+        with log.open("a") as file:
+            command = [sys.executable, "-c", code, *arguments]
+            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
+        return started[-1]
+
+    yield new
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def numbers(out, seed=0):
     """What must not depend on interruptions: every episode, and everything that was learnt."""
-    home = out / "runs" / f"seed-{seed}"
-    state = archive.read(home / "checkpoint.npz", "run")
-    return (home / "episodes.csv").read_bytes(), state
+    directory = out / "runs" / f"seed-{seed}"
+    state = archive.read(directory / "checkpoint.npz", "run")
+    return (directory / "episodes.csv").read_bytes(), state
 
 
 def assert_same(one, other):
@@ -69,8 +83,8 @@ def assert_equal(one, other, where="state"):
         assert one == other or (one != one and other != other), where
 
 
-def wait_for_rows(out, count, process, seconds=60.0):
-    path, end = out / "runs" / "seed-0" / "checkpoint.npz", time.monotonic() + seconds
+def wait_for_rows(out, count, process):
+    path, end = out / "runs" / "seed-0" / "checkpoint.npz", time.monotonic() + WAIT
     while time.monotonic() < end:
         if process.poll() is not None:
             return
@@ -80,7 +94,7 @@ def wait_for_rows(out, count, process, seconds=60.0):
         except ValueError:  # not there yet
             pass
         time.sleep(PAUSE)
-    pytest.fail(f"no checkpoint after {seconds} s")
+    pytest.fail(f"no checkpoint after {WAIT} s")
 
 
 def test_training_from_end_to_end(tmp_path, capsys):
@@ -101,10 +115,10 @@ def test_training_from_end_to_end(tmp_path, capsys):
         "report.html",
         "runs",
     }
-    home = out / "runs" / "seed-0"
-    names = {path.name for path in home.iterdir()}
+    directory = out / "runs" / "seed-0"
+    names = {path.name for path in directory.iterdir()}
     assert names == {"episodes.csv", "faults.csv", "checkpoint.npz", "clock.json", "tensorboard", ".lock"}
-    episodes = read_episodes(home)
+    episodes = read_episodes(directory)
     assert episodes.steps[-2] < 1200 <= episodes.steps[-1]
     np.testing.assert_array_equal(np.cumsum(episodes.lengths), episodes.steps)
     np.testing.assert_array_equal(episodes.values, episodes.lengths)  # CartPole pays 1 per step
@@ -123,7 +137,7 @@ def test_a_finished_training_is_not_played_again(tmp_path, monkeypatch):
     assert cli.main(words(out, "--no-tensorboard", steps=60)) == 0
     assert not (out / "runs" / "seed-0" / "tensorboard").exists()
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    monkeypatch.setattr("esbas.training.crew.train_seed", lambda *_, **__: pytest.fail("a finished run was played again"))
+    monkeypatch.setattr("esbas.training.runs.seeds.train_seed", lambda *_, **__: pytest.fail("a finished run was played again"))
     assert cli.main(words(out, steps=60)) == 0
     assert cli.main(["resume", str(out)]) == 0
     assert cli.main(["resume", str(out), "--jobs", "0"]) == 2
@@ -132,45 +146,45 @@ def test_a_finished_training_is_not_played_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("members", [OWN, FOREIGN], ids=["own DQN", "Stable-Baselines3"])
-def test_killed_at_any_moment_it_ends_with_the_same_numbers(tmp_path, members):
+def test_killed_at_any_moment_it_ends_with_the_same_numbers(start, tmp_path, members):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard", members=members)) == 0
-    keeping = ["--no-tensorboard", "--checkpoint-every", "0"]
+    saving = ["--no-tensorboard", "--checkpoint-every", "0"]
     rng, killed = np.random.default_rng(), 0
     log = tmp_path / "log"
-    process = start(words(broken, *keeping, members=members), log)
+    process = start(words(broken, *saving, members=members), log)
     for count in (2, 8):
         wait_for_rows(broken, count, process)
         time.sleep(rng.uniform(0, 0.1))  # any moment: within a step, an episode, a checkpoint
         process.kill()
         killed += process.wait() == -signal.SIGKILL
-        process = start(["resume", str(broken), *keeping], log)
+        process = start(["resume", str(broken), *saving], log)
     assert process.wait() == 0, log.read_text()
     assert killed == 2
     assert_same(numbers(whole), numbers(broken))
 
 
-def test_torn_and_later_rows_are_dropped(tmp_path):
+def test_torn_and_later_rows_are_dropped(start, tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard")) == 0
     process = start(words(broken, "--checkpoint-every", "0", "--no-tensorboard"), tmp_path / "log")
     wait_for_rows(broken, 1, process)
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    home = broken / "runs" / "seed-0"
-    with (home / "episodes.csv").open("a") as file:
+    directory = broken / "runs" / "seed-0"
+    with (directory / "episodes.csv").open("a") as file:
         file.write("999,99999,random,1.0,1,0,1,0\n1000,2")
     assert cli.main(["resume", str(broken), "--no-tensorboard"]) == 0
     assert_same(numbers(whole), numbers(broken))
 
 
-def test_ctrl_c_loses_nothing(tmp_path):
+def test_ctrl_c_loses_nothing(start, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert cli.main(words(whole, "--no-tensorboard", steps=3000)) == 0
     process = start(words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=3000), tmp_path / "log")
     wait_for_rows(stopped, 3, process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait(WAIT) == 130
     assert "stopped; the same command continues" in (tmp_path / "log").read_text()
     played = len(read_episodes(stopped / "runs" / "seed-0"))
     assert 3 <= played == archive.read(stopped / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
@@ -200,17 +214,17 @@ def test_a_run_that_dies_in_its_process_is_told(tmp_path, monkeypatch, capsys):
     out = tmp_path / "other"
     assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", steps=60)) == 0
     for seed in (0, 1):
-        home = out / "runs" / f"seed-{seed}"
-        (home / "clock.json").unlink()
+        directory = out / "runs" / f"seed-{seed}"
+        (directory / "clock.json").unlink()
         if seed:
-            (home / "checkpoint.npz").write_bytes(b"rubbish")
+            (directory / "checkpoint.npz").write_bytes(b"rubbish")
     assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", "--jobs", "2", steps=60)) == 2
     told = capsys.readouterr().err
-    assert "the run of seed 1 must go on to its end, but" in told
+    assert "the run of seed 1 must reach its end, but" in told
     assert "damaged" in told
 
 
-def test_tensorboard_hides_what_is_played_again(tmp_path):
+def test_tensorboard_hides_what_is_played_again(start, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     out = tmp_path / "it"
@@ -241,7 +255,7 @@ def test_faults_are_shown(tmp_path, capsys):
     assert "diverged" in told[0][-1]
     assert [dismissed for _, _, _, dismissed, _ in told[:3]] == [1, 2, 4]
     assert "dismissed: " in capsys.readouterr().err
-    assert "Dismissed" in (out / "report.html").read_text()
+    assert "Faults" in (out / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -283,7 +297,7 @@ def test_a_folder_of_another_portfolio_is_refused(tmp_path, capsys, monkeypatch)
     file.write_text('[[member]]\nalgorithm = "random"\nname = "other"\n')
     capsys.readouterr()
     assert cli.main(command) == 2
-    assert "the portfolio of a training stays the same" in capsys.readouterr().err
+    assert "the portfolio of a training must stay the same" in capsys.readouterr().err
     assert cli.main(["resume", "esbas-CartPole-v1"]) == 0  # the folder has its own
 
 
@@ -291,7 +305,7 @@ def test_the_example_works_as_it_is(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", "--example"]) == 0
     assert cli.main(["train", "--example"]) == 2  # nothing is overwritten
-    assert "move it away" in capsys.readouterr().err
+    assert "move it to another place" in capsys.readouterr().err
     assert cli.main(["train", "CartPole-v1", "--portfolio", "portfolio.toml", "--steps", "60", "--no-tensorboard"]) == 0
 
 
@@ -336,28 +350,28 @@ def test_an_environment_that_fails_is_told_and_nothing_is_lost(tmp_path, capsys,
     whole, out, make = tmp_path / "whole", tmp_path / "it", Plan.task
     assert cli.main(words(whole, "--no-tensorboard", steps=150)) == 0
     monkeypatch.setattr(Plan, "task", lambda self, **options: Frail(make(self, **options)))
-    keeping = ["--no-tensorboard", "--checkpoint-every", "0"]
-    assert cli.main(words(out, *keeping, steps=150)) == 2
+    saving = ["--no-tensorboard", "--checkpoint-every", "0"]
+    assert cli.main(words(out, *saving, steps=150)) == 2
     told = capsys.readouterr().err.splitlines()[-1]
-    assert "training must go on to its end, but OSError: the robot is unplugged" in told
+    assert "the run of seed 0 must reach its end, but OSError: the robot is unplugged" in told
     assert f"`esbas resume {out}` continues" in told
     assert 'raise OSError("the robot is' in (out / "runs" / "seed-0" / "error.txt").read_text()
     assert len(read_episodes(out / "runs" / "seed-0")) == 2
     monkeypatch.setattr(Frail, "frail", False)
-    assert cli.main(["resume", str(out), *keeping]) == 0
+    assert cli.main(["resume", str(out), *saving]) == 0
     assert_same(numbers(whole), numbers(out))
     assert not (out / "runs" / "seed-0" / "error.txt").exists()
 
 
-def test_one_process_at_a_time_trains_a_run(tmp_path, capsys):
+def test_one_process_at_a_time_trains_a_run(start, tmp_path, capsys):
     out = tmp_path / "it"
     process = start(words(out, "--no-tensorboard", "--checkpoint-every", "0", steps=100_000), tmp_path / "log")
     try:
         wait_for_rows(out, 1, process)
         assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
-        assert "one process at a time trains a run" in capsys.readouterr().err
+        assert "a run is trained by one process at a time" in capsys.readouterr().err
         process.terminate()  # as a cluster does: like Ctrl-C
-        assert process.wait(60) == 130
+        assert process.wait(WAIT) == 130
     finally:
         process.kill()
         process.wait()
@@ -365,24 +379,24 @@ def test_one_process_at_a_time_trains_a_run(tmp_path, capsys):
     assert played == archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
 
 
-def test_the_runs_of_a_killed_parent_end_saved(tmp_path):
+def test_the_runs_of_a_killed_parent_end_saved(start, tmp_path):
     out = tmp_path / "it"
     more = ["--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1", "--jobs", "2"]
     process = start(words(out, *more, steps=100_000), tmp_path / "log")
     wait_for_rows(out, 1, process)
     process.kill()
     process.wait()
-    homes, end = [out / "runs" / f"seed-{seed}" for seed in (0, 1)], time.monotonic() + 60
+    directories, end = [out / "runs" / f"seed-{seed}" for seed in (0, 1)], time.monotonic() + WAIT
     while time.monotonic() < end:
         try:
-            for home in homes:
-                home.mkdir(exist_ok=True)  # the second one may not have begun
-                with locked(home):
+            for directory in directories:
+                directory.mkdir(exist_ok=True)  # the second one may not have begun
+                with locked(directory):
                     pass
             break
         except TrainingError:
             time.sleep(PAUSE)
     else:
         pytest.fail("the runs go on without their parent")
-    played = len(read_episodes(homes[0]))
-    assert played == archive.read(homes[0] / "checkpoint.npz", "run")["number"]
+    played = len(read_episodes(directories[0]))
+    assert played == archive.read(directories[0] / "checkpoint.npz", "run")["number"]

@@ -1,5 +1,7 @@
-"""How many runs go at once."""
+"""Where jobs run: one after the other, in threads, in processes, or on an engine of your own."""
 
-from esbas.engine.local import Finished, run_parts
+from esbas.engine.parts import Finished, run_parts
+from esbas.engine.protocol import Engine, Job, JobContext, Outcome, Resources
+from esbas.engine.registry import ENGINES, find_engine
 
-__all__ = ["Finished", "run_parts"]
+__all__ = ["ENGINES", "Engine", "Finished", "Job", "JobContext", "Outcome", "Resources", "find_engine", "run_parts"]

@@ -1,22 +1,23 @@
 """Tasks by name: any registered Gymnasium environment, with wrappers."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
 import gymnasium.wrappers
 
 from esbas.errors import InvalidValueError, unknown
-from esbas.training.options import checked, read_call, telling
+from esbas.registry import import_object
+from esbas.training.options import checked, error_context, read_call
 
 _ELSEWHERE = "name a registered one such as 'CartPole-v1', or one that a package registers as 'package:Name-v0'"
-_STATISTICS = "obs_rms", "return_rms"  # of wrappers that normalise by what they have seen so far
-_INSTALL = "install the package that registers it, and name it, too, as in "
-_NO_TEXT, _NO_ARRAYS = "needs a function, which no text can tell", "would change the arrays that learners know"
+_STATISTICS = "obs_rms", "return_rms"  # of wrappers that normalise by running statistics
+_INSTALL = "install the package that registers it, and name the package as in "
+_NO_TEXT, _NO_ARRAYS = "needs a function, which text cannot express", "would change the type of arrays that learners receive"
 _REFUSED = {
-    "Autoreset": "would play on behind the end of an episode",
-    "RecordVideo": "would film the training",
+    "Autoreset": "would continue after the end of an episode",
+    "RecordVideo": "would record the training",
     "HumanRendering": "would show the training",
     **dict.fromkeys(("TransformObservation", "TransformAction", "TransformReward"), _NO_TEXT),
     **dict.fromkeys(("ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"), _NO_ARRAYS),
@@ -24,34 +25,35 @@ _REFUSED = {
 
 
 def make_task(env_id: str, *, wrappers: Sequence[str] = (), render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-    """A Gymnasium environment inside wrappers.
+    """Create a Gymnasium environment with wrappers.
 
     Args:
-        env_id: registered, such as "CartPole-v1"; or "package:Name-v0": the package is imported first.
-        wrappers: of `gymnasium.wrappers`, such as "TimeLimit(max_episode_steps=200)", the first one innermost.
-        render_mode: "human", "rgb_array" or another that the environment has; None: it is not rendered.
+        env_id: a registered id such as "CartPole-v1", or "package:Name-v0" to import the package first.
+        wrappers: the innermost first: names of `gymnasium.wrappers`, or `module:Class`, with options as in
+            "TimeLimit(max_episode_steps=200)".
+        render_mode: "human", "rgb_array" or another mode of the environment; None: no rendering.
     """
-    task = _made(env_id, render_mode)
+    task = _make(env_id, render_mode)
     for text in wrappers:
         task = _wrapped(task, text)
     layer: Any = task
     while isinstance(layer, gymnasium.Wrapper):
         if any(name in vars(layer) for name in _STATISTICS):
-            told = f"a wrapper must treat all steps alike, but {type(layer).__name__} goes by statistics of the steps so far"
-            raise InvalidValueError(f"{told}, so that stored steps lose their meaning: leave it out, or rescale by given numbers")
+            message = f"a wrapper must treat all steps alike, but {type(layer).__name__} uses running statistics"
+            raise InvalidValueError(f"{message}, which makes stored steps inconsistent: remove it, or rescale by constants")
         layer = layer.env
     return task
 
 
-def _made(env_id: str, render_mode: str | None) -> gymnasium.Env[Any, Any]:
+def _make(env_id: str, render_mode: str | None) -> gymnasium.Env[Any, Any]:
     package, colon, name = env_id.rpartition(":")
     task: gymnasium.Env[Any, Any] | None
-    given: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}  # not every environment takes one
-    failing = telling(f"environment {env_id!r}", rule="must start", remedy="mend it, or choose another")
+    given: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}  # not every environment has this argument
+    failing = error_context(f"environment {env_id!r}", rule="must start", remedy="fix the environment, or choose another")
     with failing, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is out of date")  # an old version that is asked for is meant
-        warnings.filterwarnings("ignore", message=".*not in the possible render_modes")  # told below
-        warnings.filterwarnings("ignore", message=".*Using the latest versioned")  # told below
+        warnings.filterwarnings("ignore", message=".*is out of date")  # old versions are allowed
+        warnings.filterwarnings("ignore", message=".*not in the possible render_modes")  # an error below
+        warnings.filterwarnings("ignore", message=".*Using the latest versioned")  # an error below
         try:
             task = gymnasium.make(env_id, **given)
         except gymnasium.error.NamespaceNotFound:
@@ -71,12 +73,19 @@ def _made(env_id: str, render_mode: str | None) -> gymnasium.Env[Any, Any]:
 
 def _wrapped(task: gymnasium.Env[Any, Any], text: str) -> gymnasium.Env[Any, Any]:
     name, given = read_call(text)
+    if ":" in name:
+        return _apply(import_object(name), name, given, task, text)
     names = [known for known in gymnasium.wrappers.__all__ if known[0].isupper() and known not in _REFUSED]
     if name in _REFUSED:
-        raise InvalidValueError(f"a wrapper must fit any learner and any run, but {name} {_REFUSED[name]}: leave it out")
+        raise InvalidValueError(f"a wrapper must fit any learner and any run, but {name} {_REFUSED[name]}: remove it")
     if name not in names:
         raise unknown("wrapper", name, names, "choose one of gymnasium.wrappers")
-    with telling(f"wrapper {text!r}", rule="must fit the task"):
-        wrapper = getattr(gymnasium.wrappers, name)
-        wrapped: gymnasium.Env[Any, Any] = wrapper(task, **checked(wrapper, given, kind=name, ours=("env",)))
+    return _apply(getattr(gymnasium.wrappers, name), name, given, task, text)
+
+
+def _apply(
+    wrapper: Any, name: str, given: Mapping[str, Any], task: gymnasium.Env[Any, Any], text: str
+) -> gymnasium.Env[Any, Any]:
+    with error_context(f"wrapper {text!r}", rule="must fit the task"):
+        wrapped: gymnasium.Env[Any, Any] = wrapper(task, **checked(wrapper, given, kind=name, reserved=("env",)))
     return wrapped

@@ -1,4 +1,4 @@
-"""The live view of training on stderr: a table that moves on a terminal, a plain line now and then elsewhere."""
+"""The live view of a training on stderr: an updated table on a terminal, plain lines otherwise."""
 
 import math
 import time
@@ -11,29 +11,29 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from esbas.training.status import OWN, RECENT, WINDOW, MemberStatus, Status
+from esbas.training.display.status import OWN, RECENT, WINDOW, MemberStatus, Status
 
 PLAIN_EVERY = 10.0
 """Seconds between two plain lines of one run."""
 
 
-class View:
-    """Shows how the runs are doing; a context manager."""
+class LiveView:
+    """Shows the status of the runs. A context manager."""
 
     def __init__(self, title: str, *, console: Console | None = None) -> None:
         self._title, self._console = title, Console(stderr=True) if console is None else console
         self._runs: dict[int, Status] = {}
         self._live: Live | None = None
-        self._last: dict[int, float] = {}  # when each run had its last line
+        self._last: dict[int, float] = {}  # time of the last plain line of each run
 
-    def __enter__(self) -> "View":
+    def __enter__(self) -> "LiveView":
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False, transient=False)
             self._live.start()
         return self
 
-    def tell(self, status: Status) -> None:
-        """A run has moved on."""
+    def show(self, status: Status) -> None:
+        """Show the new status of a run."""
         self._runs[status.seed] = status
         now = time.monotonic()
         if self._live is not None:
@@ -55,7 +55,7 @@ class View:
 
 
 def plain_line(status: Status) -> str:
-    """A run in one line."""
+    """The status of a run in one line."""
     leader = max(status.members, key=lambda member: member.share)
     away = [member.name for member in status.members if member.away]
     parts = [f"seed {status.seed}: {status.steps:,} steps ({status.progress:.0%}), {status.episodes:,} episodes"]

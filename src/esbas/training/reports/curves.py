@@ -1,40 +1,40 @@
-"""How values and control develop over the steps of a run."""
+"""Values and shares of control over the steps of a run."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from esbas.columns import Array
-from esbas.training.log import Episodes
+from esbas.training.runs.episode_log import Episodes
 
 WINDOW = 50  # episodes
 POINTS = 200
-LATE = 0.25  # the last part of a run, of its episodes
+LATE = 0.25  # share of episodes that count as the end of a run
 
 
 def enough(run: Episodes) -> int:
-    """Episodes before a mean says something: as many as it is taken over; in a short run, half of those that there are."""
+    """The number of episodes from which on a moving mean is shown: the window, or half of the episodes of a short run."""
     return min(WINDOW, (len(run) + 1) // 2)
 
 
 def late(episodes: int) -> int:
-    """How many of a run's episodes are its end."""
+    """The number of episodes that count as the end of a run."""
     return max(1, round(LATE * episodes))
 
 
 def grid(runs: Sequence[Episodes]) -> Array:
-    """Steps, (X,): from where all runs have enough episodes to the end of the shortest."""
+    """Steps, (X,), from where all runs have enough episodes to the end of the shortest run."""
     first, last = max(int(run.steps[enough(run) - 1]) for run in runs), min(int(run.steps[-1]) for run in runs)
     return np.unique(np.linspace(min(first, last), last, POINTS).astype(np.int64))
 
 
 def values(run: Episodes, at: Array, *, window: int = WINDOW) -> Array:
-    """The mean value of the last episodes before each of these steps, (X,)."""
+    """The mean value of the last episodes up to each of the steps, (X,)."""
     return np.asarray(_moving_mean(run.values[None], run, at, window)[0])
 
 
 def shares(run: Episodes, names: Sequence[str], at: Array, *, window: int = WINDOW) -> Array:
-    """The share of control that each learner had in the last episodes before these steps, (K, X)."""
+    """The share of control of each learner in the last episodes up to each of the steps, (K, X)."""
     control = (run.learners[None] == np.array(names)[:, None]).astype(np.float64)  # (K, N)
     return _moving_mean(control, run, at, window)
 

@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run, as it goes: `tensorboard --logdir FOLDER`."""
+"""TensorBoard logs of a run: `tensorboard --logdir FOLDER`."""
 
 import re
 import time
@@ -7,23 +7,23 @@ from types import TracebackType
 
 from esbas.errors import MissingExtraError
 from esbas.runner import EpisodeRecord
-from esbas.training.status import Status
+from esbas.training.display.status import Status
 
 try:
     from tensorboard.compat.proto.event_pb2 import Event, SessionLog
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 except ImportError as error:
-    told = "TensorBoard logs need TensorBoard, but it is not installed"
-    raise MissingExtraError(f"{told}: pip install 'esbas[deep]', or --no-tensorboard") from error
+    message = "TensorBoard logs need TensorBoard, but it is not installed"
+    raise MissingExtraError(f"{message}: pip install 'esbas[deep]', or --no-tensorboard") from error
 
 
-class Board:
-    """Scalars of one run over its steps, a few times per second: every episode is in episodes.csv. A context manager.
+class TensorBoardWriter:
+    """Writes scalars of one run over its steps, several times per second (episodes.csv has every episode). A context manager.
 
     Args:
         folder: for the event files.
-        steps: taken before: what an earlier, interrupted part of the run logged behind them is hidden.
+        steps: taken so far. TensorBoard hides what an interrupted part of the run logged after them.
     """
 
     def __init__(self, folder: Path, *, steps: int) -> None:
@@ -32,7 +32,6 @@ class Board:
             self._write(Event(step=steps + 1, session_log=SessionLog(status=SessionLog.START)))
 
     def add(self, record: EpisodeRecord, status: Status) -> None:
-        """How the run is doing after this episode."""
         scalars = {"episode/value": record.value, "episode/length": record.length, "run/recent value": status.value}
         scalars |= {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
         for member in status.members:
@@ -46,7 +45,7 @@ class Board:
         event.wall_time = time.time()
         self._writer.add_event(event)
 
-    def __enter__(self) -> "Board":
+    def __enter__(self) -> "TensorBoardWriter":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -54,5 +53,5 @@ class Board:
 
 
 def _tag(name: str) -> str:
-    """A name without the slashes that would make groups of it."""
+    """A name without slashes, which would create groups."""
     return re.sub(r"[/\\]", "-", name)

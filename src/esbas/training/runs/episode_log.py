@@ -1,4 +1,4 @@
-"""What happened, episode by episode, as CSV files that survive a kill and can be cut back to a checkpoint."""
+"""The log of a run as CSV files. They survive a kill, and are cut back to the checkpoint when the run continues."""
 
 import csv
 import os
@@ -18,13 +18,13 @@ EPISODES = "episode", "steps", "learner", "value", "length", "epoch", "terminate
 FAULTS = "episode", "learner", "where", "dismissed", "message"
 
 
-class Rows:
-    """A growing CSV file; the first column is the number of the episode.
+class CsvLog:
+    """A CSV file to which rows are added; the first column is the number of the episode.
 
     Args:
         path: of the file.
         header: the names of the columns.
-        upto: rows of later episodes are dropped: they will be played again.
+        upto: rows of later episodes are removed, because they will be played again.
     """
 
     def __init__(self, path: Path, header: Sequence[str], *, upto: int) -> None:
@@ -34,17 +34,15 @@ class Rows:
         self._writer = csv.writer(self._file, lineterminator="\n")
 
     def add(self, *cells: object) -> None:
-        """One row more."""
         self._writer.writerow(cells)
 
     def flush(self, *, to_disk: bool = False) -> None:
-        """Let others see what was added; `to_disk` outlives a power cut."""
+        """Make added rows visible to other processes; with `to_disk` they also survive a power failure."""
         self._file.flush()
         if to_disk:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """No more rows."""
         self._file.close()
 
 
@@ -52,18 +50,17 @@ class RunLog:
     """The files `episodes.csv` and `faults.csv` of one run; a context manager."""
 
     def __init__(self, folder: Path, *, upto: int) -> None:
-        self._episodes = Rows(folder / "episodes.csv", EPISODES, upto=upto)
-        self._faults = Rows(folder / "faults.csv", FAULTS, upto=upto)
+        self._episodes = CsvLog(folder / "episodes.csv", EPISODES, upto=upto)
+        self._faults = CsvLog(folder / "faults.csv", FAULTS, upto=upto)
 
     def add(self, record: EpisodeRecord, *, steps: int) -> None:
-        """An episode, after so many steps altogether."""
+        """Add an episode; `steps` is the number of environment steps after it."""
         ended = int(record.terminated), int(record.truncated)
         self._episodes.add(record.number, steps, record.arm, record.value, record.length, record.epoch, *ended)
         for fault in record.faults:
             self._faults.add(record.number, fault.arm, fault.where, fault.dismissed, " ".join(fault.message.split()))
 
     def flush(self, *, to_disk: bool = False) -> None:
-        """Let others see what was added; `to_disk` outlives a power cut."""
         self._episodes.flush(to_disk=to_disk)
         self._faults.flush(to_disk=to_disk)
 
@@ -79,8 +76,8 @@ class RunLog:
 class Episodes:
     """The episodes of one run, as columns."""
 
-    steps: Array  # (N,): so far, after each
-    learners: Array  # (N,): names of those who were in control
+    steps: Array  # (N,): environment steps after each episode
+    learners: Array  # (N,): names of the learners in control
     values: Array  # (N,)
     lengths: Array  # (N,)
 
@@ -89,7 +86,7 @@ class Episodes:
 
 
 def read_episodes(folder: Path) -> Episodes:
-    """What `RunLog` wrote."""
+    """Read the episodes that `RunLog` wrote."""
     rows = _whole_rows(folder / "episodes.csv", len(EPISODES))
     steps, learners, values, lengths = ([row[k] for row in rows] for k in range(1, 5))
     counts = np.array(steps, np.int64), np.array(lengths, np.int64)
@@ -97,23 +94,21 @@ def read_episodes(folder: Path) -> Episodes:
 
 
 def read_faults(folder: Path) -> list[tuple[int, str, str, int, str]]:
-    """Episode, learner, where, dismissed for how many episodes, message."""
+    """Read the faults that `RunLog` wrote: episode, learner, where, dismissed for how many episodes, message."""
     rows = _whole_rows(folder / "faults.csv", len(FAULTS))
     return [(int(number), learner, where, int(dismissed), message) for number, learner, where, dismissed, message in rows]
 
 
 def _whole_rows(path: Path, width: int) -> list[list[str]]:
-    """The rows below the header; a last one that a kill left torn is not among them."""
+    """The rows after the header, without an incomplete last row that a kill left."""
     try:
         text = path.read_text("utf-8", errors="replace")
         whole = text[: text.rfind("\n") + 1]
         rows = list(csv.reader(whole.splitlines()))[1:]
         if any(len(row) != width or not row[0].isdigit() for row in rows):
-            raise ValueError("a row does not have its columns")
+            raise ValueError("a row has missing columns")
         return rows
     except FileNotFoundError:
         return []
     except ValueError as error:
-        raise SaveFileError(
-            f"{str(path)!r} must be a table of esbas, but is damaged ({error}): restore an earlier copy"
-        ) from error
+        raise SaveFileError(f"{str(path)!r} must be a log of esbas, but is damaged ({error}): restore an earlier copy") from error

@@ -1,4 +1,4 @@
-"""From the [[member]] tables of a portfolio to members that can be built."""
+"""The [[member]] tables of a portfolio: reads and checks them, names the members, and builds the learners."""
 
 import dataclasses
 import itertools
@@ -13,16 +13,16 @@ from esbas import limits
 from esbas.errors import InvalidValueError, require, unknown
 from esbas.learner import Learner
 from esbas.learners import Isolated
-from esbas.training.algorithms import ALGORITHMS, check_spaces
-from esbas.training.options import checked, telling
-from esbas.training.workshop import Workshop
+from esbas.training.options import checked, error_context
+from esbas.training.portfolios.algorithms import check_spaces, find_algorithm
+from esbas.training.portfolios.build import BuildContext
 
 
 @dataclass(frozen=True, kw_only=True)
-class Member:
-    """One learner to be built."""
+class MemberSpec:
+    """One learner of a portfolio, before it is built."""
 
-    place: str  # where it stands, for errors
+    place: str  # in the text, for errors
     algorithm: str
     name: str
     options: Mapping[str, Any]
@@ -32,31 +32,33 @@ class Member:
 
     @property
     def where(self) -> str:
-        """Where it stands, and its name."""
+        """Place and name, for errors."""
         return self.place + (f", {json.dumps(self.name, ensure_ascii=False)}" if self.name else "")
 
-    def check_spaces(self, shop: Workshop) -> None:
-        """Raise a SpaceError unless it fits the task."""
-        with telling(self.where):
-            check_spaces(self.algorithm, shop)
+    def check_spaces(self, context: BuildContext) -> None:
+        """Raise a SpaceError if the algorithm does not support the spaces of the task."""
+        with error_context(self.where):
+            check_spaces(self.algorithm, context)
 
-    def build(self, shop: Workshop) -> Learner:
-        """The learner; one that is isolated is built in a process of its own, with a memory of its own."""
-        with telling(self.where, rule="must fit the task"):
+    def build(self, context: BuildContext) -> Learner:
+        """Build the learner. An isolated one is built in a separate process, with a separate replay memory."""
+        with error_context(self.where, rule="must fit the task"):
             if self.isolate:
-                return Isolated(partial(_made, self, dataclasses.replace(shop)))
-            return _made(self, shop)
+                return Isolated(partial(_build, self, dataclasses.replace(context)))
+            return _build(self, context)
 
 
-def _made(member: Member, shop: Workshop) -> Learner:
-    learner = ALGORITHMS[member.algorithm].make(shop, member.name, **member.options)
+def _build(member: MemberSpec, context: BuildContext) -> Learner:
+    learner = find_algorithm(member.algorithm).make(context, member.name, **member.options)
+    name = getattr(learner, "name", None)
+    require(name == member.name, "a learner has the name that it is created with", "set self.name = name", name=name)
     if member.time_limit is not None:
-        learner.time_limit = member.time_limit  # type: ignore[attr-defined]  # the loop looks for it
+        learner.time_limit = member.time_limit  # type: ignore[attr-defined]  # an optional attribute, read by the loop
     return learner
 
 
-def read_members(tables: Sequence[Mapping[str, Any]], *, source: str) -> tuple[Member, ...]:
-    """All members, each with a name of its own; `source` names the tables in errors."""
+def read_members(tables: Sequence[Mapping[str, Any]], *, source: str) -> tuple[MemberSpec, ...]:
+    """Read all members and give each a different name; `source` names the text in errors."""
     unnamed = [member for number, table in enumerate(tables, 1) for member in _read(table, number, source)]
     members = tuple(dataclasses.replace(member, name=_name(member, unnamed)) for member in unnamed)
     names = [member.name for member in members]
@@ -74,35 +76,34 @@ def _settings(
     time_limit: float | None = None,
     isolate: bool = False,
 ) -> None:
-    """Its keyword arguments are all that stands in a table beside the options."""
+    """The signature of what a [[member]] table contains besides the options of the algorithm."""
 
 
 _SETTINGS = "algorithm", *(_settings.__kwdefaults__ or {})
 
 
-def _read(table: Mapping[str, Any], number: int, source: str) -> list[Member]:
-    """One member, or one for each combination of the grid, under the name that is given."""
+def _read(table: Mapping[str, Any], number: int, source: str) -> list[MemberSpec]:
+    """One member, or one for each combination of the grid, with the name as it is written in the table."""
     name = table.get("name", "")
     place = f"{source}, [[member]] number {number}"
-    with telling(place + (f", {json.dumps(str(name), ensure_ascii=False)}" if name else "")):
+    with error_context(place + (f", {json.dumps(str(name), ensure_ascii=False)}" if name else "")):
         settings = checked(_settings, {key: table[key] for key in table if key in _SETTINGS}, kind="a member")
         algorithm, grid = settings["algorithm"], settings.get("grid", {})
-        if algorithm not in ALGORITHMS:
-            raise unknown("algorithm", algorithm, ALGORITHMS)
-        require(name.isprintable() and name == name.strip(), "a name is text in one line, without spaces around it", name=name)
+        found = find_algorithm(algorithm)
+        require(name.isprintable() and name == name.strip(), "a name is one line of text without spaces at its ends", name=name)
         time_limit = settings.get("time_limit")
         limits.checked(time_limit)
-        beside = {key: value for key, value in table.items() if key not in _SETTINGS}
+        options = {key: value for key, value in table.items() if key not in _SETTINGS}
         for key, values in grid.items():
             listed = isinstance(values, list | tuple) and len(values) > 0
             require(listed, "a grid has a list of values for each option", **{key: values})
-            require(key not in beside, "an option stands in the grid or beside it", "leave one out", option=key)
+            require(key not in options, "an option is given once, in the grid or outside of it", "remove one", option=key)
         return [
-            Member(
+            MemberSpec(
                 place=place,
                 algorithm=algorithm,
                 name=name,
-                options=ALGORITHMS[algorithm].options(algorithm, beside | dict(zip(grid, values, strict=True)), also=_SETTINGS),
+                options=found.options(algorithm, options | dict(zip(grid, values, strict=True)), also=_SETTINGS),
                 varied=tuple(grid),
                 time_limit=time_limit,
                 isolate=settings.get("isolate", False),
@@ -111,26 +112,26 @@ def _read(table: Mapping[str, Any], number: int, source: str) -> list[Member]:
         ]
 
 
-def _name(member: Member, members: Sequence[Member]) -> str:
-    """The given name with values in the place of {option}, or the algorithm's; behind it what else differs."""
-    told: list[str] = []
+def _name(member: MemberSpec, members: Sequence[MemberSpec]) -> str:
+    """The given name with {option} replaced by values, or the title of the algorithm, followed by other options that differ."""
+    used: list[str] = []
 
     def value(match: re.Match[str]) -> str:
-        with telling(member.where):
+        with error_context(member.where):
             if match[1] not in member.options:
                 raise unknown("option for the name", match[1], member.options)
-        told.append(match[1])
+        used.append(match[1])
         return _in_words(member.options[match[1]])
 
-    name = re.sub(r"\{(\w*)\}", value, member.name) if member.name else ALGORITHMS[member.algorithm].title
+    name = re.sub(r"\{(\w*)\}", value, member.name) if member.name else find_algorithm(member.algorithm).title
     peers = [other.options for other in members if other.algorithm == member.algorithm and not other.name]
     differing = [key for key in member.options if any(key not in other or other[key] != member.options[key] for other in peers)]
-    rest = [key for key in (member.varied if member.name else differing) if key not in told]
+    rest = [key for key in (member.varied if member.name else differing) if key not in used]
     return " ".join([name, ", ".join(f"{key} {_in_words(member.options[key])}" for key in rest)]).strip()
 
 
 def _in_words(value: Any) -> str:
-    """An option's value as it stands in a name."""
+    """The value of an option as it is written in a name."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""`esbas compare FOLDER...`: trainings on one task, side by side, as far as they are."""
+"""`esbas compare FOLDER...`: compares trainings on the same task."""
 
 import json
 import shlex
@@ -12,61 +12,68 @@ import tyro
 from esbas.errors import InvalidValueError, require
 from esbas.objective import Objective
 from esbas.reporting import Results
-from esbas.training.comparison import Training, publish, usual_threshold
 from esbas.training.folder import open_folder
-from esbas.training.plan import OBJECTIVES
+from esbas.training.objectives import find_objective
+from esbas.training.reports.comparison import ComparedTraining, default_threshold, publish
 
 COMMAND = "esbas compare "
-_WRITTEN = "trainings.csv", "curves.png", "curves.svg", "summary.json", "report.html", "config.json"  # the last one last
+_WRITTEN = (
+    "trainings.csv",
+    "curves.png",
+    "curves.svg",
+    "summary.json",
+    "report.html",
+    "config.json",
+)  # removed in this order: config.json identifies the folder
 
 
 @dataclass(frozen=True)
 class Compare:
-    """Compare trainings on one task: a table, and the learning curves of all in one figure.
+    """Compare trainings on the same task: a table, and all learning curves in one figure.
 
-    Trainings that are not finished are compared as far as they are. What an earlier comparison wrote is overwritten.
+    Unfinished trainings are compared by the episodes that they have. Files of an earlier comparison are overwritten.
     """
 
     folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER...")]
-    """What `esbas train` wrote to, one or more."""
+    """One or more folders that `esbas train` wrote."""
     _: KW_ONLY
     threshold: float | None = None
-    """A mean of 50 episodes; the table tells the steps to it. By default 90 % of the way from the worst to the best one."""
+    """The table shows the steps until the mean of 50 episodes reaches it. Default: 90 % of the way from worst to best mean."""
     out: Path = Path("esbas-compare")
-    """Where table, figure and report go."""
+    """The folder for table, figure and report."""
 
 
 def main(config: Compare) -> None:
-    """Read, compare, write, print."""
-    require(len(config.folders) > 0, "there is a folder to compare", folders=[])
+    """Run `esbas compare` with these options."""
+    require(len(config.folders) > 0, "there is a folder to compare", "esbas compare FOLDER...", folders=[])
     places = [folder.resolve() for folder in config.folders]
     require(len(set(places)) == len(places), "folders are different", folders=[str(folder) for folder in config.folders])
     by_name = len({place.name for place in places}) == len(places)
     named = zip(config.folders, places, strict=True)
-    trainings = [Training(open_folder(folder), name=place.name if by_name else str(folder)) for folder, place in named]
+    trainings = [ComparedTraining(open_folder(folder), name=place.name if by_name else str(folder)) for folder, place in named]
     objective = _common_objective(trainings)
-    threshold = usual_threshold(trainings, objective) if config.threshold is None else config.threshold
+    threshold = default_threshold(trainings, objective) if config.threshold is None else config.threshold
     _clear(config.out)
     words = shlex.join(map(str, config.folders))
     results = Results(config.out, command=COMMAND + words, config={"threshold": config.threshold})
     publish(results, trainings, objective, threshold)
 
 
-def _common_objective(trainings: Sequence[Training]) -> Objective:
+def _common_objective(trainings: Sequence[ComparedTraining]) -> Objective:
     first, *others = trainings
     for other in others:
-        for what, one, two in (
+        for kind, one, two in (
             ("task", first.plan.env_id, other.plan.env_id),
             ("objective", first.plan.objective, other.plan.objective),
         ):
             if one != two:
-                told = f"trainings must have one {what} to be compared, but {first.name!r} has {one!r} and {other.name!r} {two!r}"
-                raise InvalidValueError(f"{told}: compare those that have the same")
-    return OBJECTIVES[first.plan.objective]()
+                message = f"trainings must have the same {kind}, but {first.name!r} has {one!r} and {other.name!r} has {two!r}"
+                raise InvalidValueError(f"{message}: compare trainings with the same {kind}")
+    return find_objective(first.plan.objective)
 
 
 def _clear(out: Path) -> None:
-    """Make room for another comparison: what an earlier one wrote goes, what anything else wrote does not."""
+    """Remove the files of an earlier comparison; files of other commands stay."""
     try:
         earlier = str(json.loads((out / "config.json").read_text("utf-8"))["command"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""A portfolio as a text, in TOML: what people write, and what a run's folder keeps."""
+"""A recipe: a portfolio as TOML text, from which the learners can be built."""
 
 import json
 import tomllib
@@ -10,41 +10,40 @@ from typing import Any
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learner import Learner
 from esbas.learners import SharedReplay
-from esbas.training.entries import Member, read_members
-from esbas.training.options import checked, read_call, telling
-from esbas.training.workshop import OTHER, Workshop, kind_of
+from esbas.training.options import checked, error_context, read_call
+from esbas.training.portfolios.build import OTHER, BuildContext, kind_of
+from esbas.training.portfolios.members import MemberSpec, read_members
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A portfolio that can be built for any task it fits, any number of times. The text says it all; see `read_recipe`."""
+    """A portfolio as text. Its learners can be built for different tasks, any number of times. Created by `read_recipe`."""
 
     text: str
-    members: tuple[Member, ...] = field(compare=False, repr=False)
+    members: tuple[MemberSpec, ...] = field(compare=False, repr=False)
     memory: Mapping[str, int] = field(compare=False, repr=False)  # options of the shared replay
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The members' names, in order."""
         return tuple(member.name for member in self.members)
 
     def build(self, env: Any, *, steps: int, seed: int) -> list[Learner]:
-        """The learners for this task; `steps` is the length of the run, which schedules refer to."""
+        """Build the learners for a task; `steps` is the length of the run, for learning-rate and exploration schedules."""
         require(steps >= 1, "steps >= 1", steps=steps)
-        observed, done = env.observation_space, env.action_space
-        shop = Workshop(observation_space=observed, action_space=done, memory=self.memory, steps=steps, seed=seed)
-        for member in self.members:  # all of them before anything is made
-            member.check_spaces(shop)
-        return [member.build(shop) for member in self.members]
+        space, actions = env.observation_space, env.action_space
+        context = BuildContext(observation_space=space, action_space=actions, memory=self.memory, steps=steps, seed=seed)
+        for member in self.members:  # all of them before the first is built
+            member.check_spaces(context)
+        return [member.build(context) for member in self.members]
 
 
 def read_recipe(text: str, *, source: str) -> Recipe:
-    """The recipe that a text in TOML tells; `source` names it in errors. `example` explains what may stand in it."""
+    """Read a portfolio in TOML; `source` names the text in errors. `example` explains the format."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidValueError(f"{source} must be in TOML, but: {error}: mend that line") from error
-    with telling(source):
+        raise InvalidValueError(f"{source} must be valid TOML, but: {error}: fix that line") from error
+    with error_context(source):
         for name in tables:
             if name not in ("member", "replay"):
                 raise unknown("table", name, ("member", "replay"))
@@ -52,46 +51,45 @@ def read_recipe(text: str, *, source: str) -> Recipe:
         listed = isinstance(members, list) and all(isinstance(each, dict) for each in members)
         rule, remedy = "a portfolio has members, each under [[member]]", 'add one, such as [[member]] with algorithm = "dqn"'
         require(listed and bool(members), rule, remedy, member=members)
-        require(isinstance(replay, dict), "the memory stands under [replay]", replay=replay)
-        memory = checked(SharedReplay, replay, kind="[replay]", ours=("env",))
+        require(isinstance(replay, dict), "the options of the replay memory are under [replay]", replay=replay)
+        memory = checked(SharedReplay, replay, kind="[replay]", reserved=("env",))
     return Recipe(text, read_members(members or [], source=source), memory)
 
 
 def recipe_of(members: Sequence[str]) -> Recipe:
-    """A recipe from members such as "dqn", "dqn(rate=0.001, n_step=3)", "sb3.qrdqn"; its text is the TOML it amounts to."""
+    """A recipe from members such as "dqn", "dqn(rate=0.001, n_step=3)" or "module:Class(option=1)"."""
     lines = []
     for text in members:
         algorithm, options = read_call(text)
-        with telling(repr(text)):
+        with error_context(repr(text)):
             if "algorithm" in options:
-                raise InvalidValueError("the algorithm must stand before the brackets: leave it out within them")
+                raise InvalidValueError("the algorithm must be given before the parentheses: remove it from the options")
             lines += ["[[member]]", f"algorithm = {_toml(algorithm)}"]
             lines += [f"{key} = {_toml(value)}" for key, value in options.items()] + [""]
     return read_recipe("\n".join(lines), source="the portfolio")
 
 
 def default_recipe(env: Any) -> Recipe:
-    """A portfolio for the task's actions: DQNs, or members of Stable-Baselines3 where actions are continuous."""
+    """The default portfolio: DQNs for discrete actions, Stable-Baselines3 models for continuous actions."""
     kind = kind_of(env.action_space)
     if kind == OTHER:
-        told = (
-            f"the usual portfolios are for actions 0, ..., n - 1 and for continuous ones, but those here are {env.action_space}"
+        message = (
+            f"default portfolios need actions 0, ..., n - 1 or continuous actions, but the action space is {env.action_space}"
         )
-        raise SpaceError(f"{told}: wrap the task so that they are, or give a portfolio of learners that can")
-    return read_recipe(_file(f"{kind}.toml"), source=f"the usual portfolio for {kind} actions")
+        raise SpaceError(f"{message}: wrap the task, or give a portfolio that supports it")
+    return read_recipe(_file(f"{kind}.toml"), source=f"the default portfolio for {kind} actions")
 
 
 def example() -> str:
-    """A commented recipe that works on CartPole-v1 as it is, and explains every table and algorithm."""
+    """A commented portfolio that works on CartPole-v1, and explains every table and algorithm."""
     return _file("example.toml")
 
 
 def _file(name: str) -> str:
-    return resources.files("esbas.training").joinpath(name).read_text("utf-8")
+    return resources.files("esbas.training.portfolios").joinpath(name).read_text("utf-8")
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -102,4 +100,4 @@ def _toml(value: Any) -> str:
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{_toml(str(key))} = {_toml(item)}' for key, item in value.items())} }}" if value else "{}"
-    raise InvalidValueError(f"a value must be a number, text, true or false, a list or a table, but is {value!r}: leave it out")
+    raise InvalidValueError(f"a value must be a number, text, true or false, a list or a table, but is {value!r}: remove it")

@@ -1,4 +1,4 @@
-"""What a training tells at its end: a table, figures, a page."""
+"""The report of a training: a table, a figure, a page."""
 
 import math
 from collections import Counter
@@ -11,27 +11,27 @@ from matplotlib.figure import Figure
 from esbas.reporting import Estimate, Results, Section, estimate, estimates
 from esbas.reporting.figures import COLOURS, curve_with_band, label, legend, new_panels, stacked_shares
 from esbas.reporting.terminal import print_table, print_text
-from esbas.training import curves
-from esbas.training.folder import Opened
-from esbas.training.log import read_episodes, read_faults
-from esbas.training.plan import OBJECTIVES
-from esbas.training.single import read_clock, run_folder
+from esbas.training.folder import TrainingFolder
+from esbas.training.objectives import find_objective
+from esbas.training.reports import curves
+from esbas.training.runs.episode_log import read_episodes, read_faults
+from esbas.training.runs.one_run import read_clock, run_folder
 
 MEMBER_HEADER = "learner", "share of control [%]", "share at the end [%]", "mean value in control", "value at the end", "faults"
 
 
-class Account:
-    """The runs of a training as they are now."""
+class TrainingSummary:
+    """The logs of a training, and what is computed from them. Runs that have not started are left out."""
 
-    def __init__(self, opened: Opened) -> None:
-        self.plan, self.folder = opened.plan, opened.folder
-        homes = {seed: run_folder(opened.folder, seed) for seed in opened.seeds}
-        played = {seed: read_episodes(home) for seed, home in homes.items()}
+    def __init__(self, training: TrainingFolder) -> None:
+        self.plan, self.folder = training.plan, training.folder
+        directories = {seed: run_folder(training.folder, seed) for seed in training.seeds}
+        played = {seed: read_episodes(directory) for seed, directory in directories.items()}
         self.runs = {seed: run for seed, run in played.items() if len(run)}
-        self.faults = {seed: read_faults(homes[seed]) for seed in self.runs}
-        self.names = list(opened.plan.recipe.names)
-        self.unit = OBJECTIVES[opened.plan.objective]().name
-        self.seconds = {seed: float(read_clock(homes[seed]).get("seconds", math.nan)) for seed in self.runs}
+        self.faults = {seed: read_faults(directories[seed]) for seed in self.runs}
+        self.names = list(training.plan.recipe.names)
+        self.unit = find_objective(training.plan.objective).name
+        self.seconds = {seed: float(read_clock(directories[seed]).get("seconds", math.nan)) for seed in self.runs}
 
     @property
     def end(self) -> Estimate:
@@ -55,11 +55,11 @@ class Account:
             [run.values[-curves.late(len(run)) :][mine] for run, mine in zip(self.runs.values(), late, strict=True)]
         )
         shares = [100 * float(np.mean([mine.mean() for mine in part])) for part in (own, late)]
-        faults = sum(arm == name for told in self.faults.values() for _, arm, *_ in told)
+        faults = sum(arm == name for faults in self.faults.values() for _, arm, *_ in faults)
         return [name, *shares, *(float(part.mean()) if len(part) else math.nan for part in (values, ends)), faults]
 
     def summary(self) -> dict[str, Any]:
-        """As plain data."""
+        """All numbers as plain data."""
         return {
             "task": self.plan.env_id,
             "objective": self.unit,
@@ -81,7 +81,7 @@ class Account:
         }
 
     def figure(self) -> Figure:
-        """Values and control over the steps."""
+        """Draw values and shares of control over the steps."""
         runs = list(self.runs.values())
         at = curves.grid(runs)
         figure, (above, below) = new_panels(2, height=7.0, share_x=True)
@@ -94,60 +94,60 @@ class Account:
         legend(above)
         control = np.mean([curves.shares(run, self.names, at) for run in runs], axis=0)
         stacked_shares(below, at, control, self.names)
-        title = f"Who was in control, chosen by {self.plan.selector}"
+        title = f"Learner in control, selected by {self.plan.selector}"
         label(below, x="environment steps", y=f"share of the last {curves.WINDOW}\nepisodes [%]", title=title)
         legend(below, reverse=True)
         return figure
 
 
-def publish(results: Results, opened: Opened) -> None:
-    """Write the table, the figure, the summary and the page, and print what matters."""
-    account = Account(opened)
-    if not account.runs:
+def publish(results: Results, training: TrainingFolder) -> None:
+    """Write the table, the figure, the summary and the page, and print the table."""
+    summary = TrainingSummary(training)
+    if not summary.runs:
         return
-    rows = account.members()
+    rows = summary.members()
     results.table("members", MEMBER_HEADER, rows)
-    results.figure("training", account.figure())
-    results.summary(account.summary())
-    results.report(f"Training on {account.plan.env_id}", _sections(account, rows))
+    results.figure("training", summary.figure())
+    results.summary(summary.summary())
+    results.report(f"Training on {summary.plan.env_id}", _sections(summary, rows))
     best = max(range(len(rows)), key=lambda k: float(str(rows[k][2])))
-    print_table(f"Learners on {account.plan.env_id}", MEMBER_HEADER, rows, bold=[best])
-    over = f"{len(account.runs)} runs" if len(account.runs) > 1 else "one run"
+    print_table(f"Learners on {summary.plan.env_id}", MEMBER_HEADER, rows, bold=[best])
+    over = f"{len(summary.runs)} runs" if len(summary.runs) > 1 else "one run"
     print_text(
-        f"Mean value ({account.unit}) of the last {curves.WINDOW} episodes: {account.end}, of all: {account.whole}, over {over}.",
+        f"Mean value ({summary.unit}) of the last {curves.WINDOW} episodes: {summary.end}, of all: {summary.whole}, over {over}.",
         f"Report: {results.folder / 'report.html'}",
         f"Watch the best policy: esbas evaluate {results.folder}",
     )
 
 
-def _sections(account: Account, rows: list[list[object]]) -> list[Section]:
+def _sections(summary: TrainingSummary, rows: list[list[object]]) -> list[Section]:
     window, late = curves.WINDOW, f"{curves.LATE:.0%}"
-    runs = len(account.runs)
-    told = [
-        f"Mean value of an episode ({account.unit}) over the last {window} episodes: {account.end}; over all: {account.whole}."
+    runs = len(summary.runs)
+    notes = [
+        f"Mean value of an episode ({summary.unit}) over the last {window} episodes: {summary.end}; over all: {summary.whole}."
     ]
-    told.append(
+    notes.append(
         f"{runs} runs with different seeds, 95 % intervals over runs."
         if runs > 1
-        else "One run: no interval. More: `--seeds 0 1 2`."
+        else "One run: no interval. For more runs: `--seeds 0 1 2`."
     )
     sections = [
-        Section("What came of it", " ".join(told), figure="training", caption="Value of the episodes and who controlled them.")
+        Section("Results", " ".join(notes), figure="training", caption="Value of the episodes, and the learner in control.")
     ]
-    about = f"Every learner learnt from every episode. The end is the last {late} of a run's episodes."
-    sections.append(Section("The learners", about, table=(MEMBER_HEADER, rows)))
-    faults = [(seed, *told) for seed, all_told in account.faults.items() for told in all_told]
+    about = f"Every learner learns from every episode. The end of a run is the last {late} of its episodes."
+    sections.append(Section("Learners", about, table=(MEMBER_HEADER, rows)))
+    faults = [(seed, *fault) for seed, of_run in summary.faults.items() for fault in of_run]
     if faults:
         header = "seed", "episode", "learner", "where", "dismissed for [episodes]", "message"
         counts = Counter(str(fault[2]) for fault in faults)
         text = "Faults: " + ", ".join(f"{name} {count}" for name, count in counts.items())
-        text += ". A learner that fails is dismissed for 1, 2, 4, ... episodes; the run goes on with the others."
+        text += ". A learner that fails is dismissed for 1, 2, 4, ... episodes; the run continues with the others."
         sections.append(
-            Section("Dismissed", text, table=(header, faults[:50]), caption="The first 50 of them." if len(faults) > 50 else "")
+            Section("Faults", text, table=(header, faults[:50]), caption="The first 50 faults." if len(faults) > 50 else "")
         )
-    told_by = "As `portfolio.toml` tells it; what is not told is as the algorithm has it."
-    portfolio = [(member.name, member.algorithm, _options(member.options)) for member in account.plan.recipe.members]
-    sections.append(Section("The portfolio", told_by, table=(("learner", "algorithm", "options"), portfolio)))
+    defaults = "From `portfolio.toml`. Omitted options use the defaults of the algorithm."
+    portfolio = [(member.name, member.algorithm, _options(member.options)) for member in summary.plan.recipe.members]
+    sections.append(Section("Portfolio", defaults, table=(("learner", "algorithm", "options"), portfolio)))
     return sections
 
 

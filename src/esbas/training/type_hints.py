@@ -1,4 +1,4 @@
-"""Values out of a text against the types of a signature."""
+"""Converts values from text to the types of a signature."""
 
 import types
 import typing
@@ -11,7 +11,7 @@ _PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 def fitted(value: Any, hint: Any) -> Any:
-    """The value as the type wants it, such as a tuple for a list; raises a TypeError if it is none of it.
+    """The value converted to the type, such as a list to a tuple; raises a TypeError if it does not fit.
 
     >>> fitted([1, 0.1, 8000], tuple[float, float, int])
     (1.0, 0.1, 8000)
@@ -27,7 +27,7 @@ def fitted(value: Any, hint: Any) -> Any:
     if isinstance(value, dict) if _is(origin, Mapping) else _is(origin, np.number) and type(value) in (int, float):
         return value
     if origin is np.ndarray and items is not None:
-        return np.array(items, np.float32)  # as the bounds of most spaces are
+        return np.array(items, np.float32)  # the type of most bounds of spaces
     if _is(origin, Sequence) and items is not None:
         wanted = inner if _is_record(origin, inner) else [inner[0] if inner else Any] * len(items)
         if len(wanted) == len(items):
@@ -36,19 +36,19 @@ def fitted(value: Any, hint: Any) -> Any:
     raise TypeError
 
 
-def told(hint: Any) -> str:
-    """A type in words, nothing for what no text can tell."""
+def describe(hint: Any) -> str:
+    """A type in words; empty for types that text cannot express."""
     origin, inner = typing.get_origin(hint) or hint, typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(dict.fromkeys(words for each in inner if (words := told(each))))
+        return " or ".join(dict.fromkeys(words for each in inner if (words := describe(each))))
     if origin is typing.Literal:
         return " or ".join(map(repr, inner))
     if origin in _PLAIN:
         return _PLAIN[origin]
     if _is_record(origin, inner):
-        return f"a list of {len(inner)} ({', '.join(map(told, inner))})"
+        return f"a list of {len(inner)} ({', '.join(map(describe, inner))})"
     if _is(origin, Sequence) or origin is np.ndarray:
-        return "a list, each " + told(inner[0]) if inner and told(inner[0]) else "a list"
+        return "a list, each " + describe(inner[0]) if inner and describe(inner[0]) else "a list"
     return "a number" if _is(origin, np.number) else "a table" if _is(origin, Mapping) else ""
 
 
@@ -74,5 +74,5 @@ def _is(origin: Any, kind: type) -> bool:
 
 
 def _is_record(origin: Any, inner: tuple[Any, ...]) -> bool:
-    """Whether a tuple has a length and a type for each of its parts."""
+    """Whether it is a tuple type with a fixed length."""
     return origin is tuple and bool(inner) and inner[-1] is not Ellipsis

@@ -1,41 +1,34 @@
-"""Everything that decides the numbers of a training run but its seed; from it, the same parts can be built again at any time."""
+"""A plan: everything that decides the results of a training except the seed."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import esbas
 from esbas import session
-from esbas.errors import require, unknown
+from esbas.errors import require
 from esbas.learner import Learner
-from esbas.objective import Objective
 from esbas.selectors.registry import make_selector
-from esbas.training.portfolio import Recipe
+from esbas.training.objectives import find_objective
+from esbas.training.portfolios.recipe import Recipe
 from esbas.training.tasks import make_task
 
-OBJECTIVES: dict[str, Callable[[], Objective]] = {
-    "return": esbas.total_return,
-    "discounted": esbas.discounted_return,
-    "longest": lambda: esbas.episode_length(maximize=True),
-    "shortest": esbas.episode_length,
-}
-"""What an episode is worth to the selector, by name."""
+ASSUMED_LENGTH = 1000  # steps of an episode without a time limit, for learning-rate schedules
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is trained, who chooses, and for how long.
+    """What to train on which task, and for how long. The same plan and seed build the same run, in any process.
 
     Attributes:
         env_id: of a Gymnasium environment.
         recipe: the portfolio.
-        selector: by name; see `esbas.selectors.make_selector`.
-        objective: a name of `OBJECTIVES`.
+        selector: a name; see `esbas.selectors.make_selector`.
+        objective: a name; see `esbas.training.objectives.find_objective`.
         steps, episodes: the budget, in one of the two.
-        wrappers: of the environment, from the inside out; see `make_task`.
-        max_steps: an episode that goes on for longer is an error.
-        time_limit: seconds for a member's learning call.
+        wrappers: of the environment, the innermost first; see `make_task`.
+        max_steps: an episode with more steps is an error.
+        time_limit: in seconds, for each learning call of a member.
     """
 
     env_id: str
@@ -53,15 +46,13 @@ class Plan:
         one = (self.steps is None) != (self.episodes is None)
         require(one, "the budget is given in steps or in episodes", "give one of the two", **budget)
         require((self.steps or self.episodes or 0) >= 1, "the budget is at least 1", **budget)
-        if self.objective not in OBJECTIVES:
-            raise unknown("objective", self.objective, OBJECTIVES)
+        find_objective(self.objective)
 
     def task(self, *, render_mode: str | None = None) -> Any:
-        """The environment."""
         return make_task(self.env_id, wrappers=self.wrappers, render_mode=render_mode)
 
     def start(self, seed: int) -> esbas.Run:
-        """A new run."""
+        """Build a new run."""
         env, learners, selector = self._parts(seed)
         return esbas.run(
             env,
@@ -69,7 +60,7 @@ class Plan:
             selector,
             episodes=self.episodes,
             steps=self.steps,
-            objective=OBJECTIVES[self.objective](),
+            objective=find_objective(self.objective),
             seed=seed,
             max_steps=self.max_steps,
             keep_data=session.needs_data(learners, selector),
@@ -77,8 +68,8 @@ class Plan:
         )
 
     def resume(self, checkpoint: str | os.PathLike[str], seed: int) -> esbas.Run:
-        """The run that was saved there, exactly as it was."""
-        objective = OBJECTIVES[self.objective]()
+        """Build the run that was saved in this file."""
+        objective = find_objective(self.objective)
         return session.resume(checkpoint, *self._parts(seed), objective=objective, time_limit=self.time_limit)
 
     def _parts(self, seed: int) -> tuple[Any, list[Learner], esbas.Selector]:
@@ -88,14 +79,8 @@ class Plan:
         return env, learners, make_selector(self.selector, [learner.name for learner in learners], stationary=fixed, seed=seed)
 
     def _length(self, env: Any) -> int:
-        """In steps, for schedules that need to know; a budget in episodes is taken for episodes of full length."""
+        """The length of the run in steps, for schedules. A budget in episodes assumes that all have the maximal length."""
         if self.steps is not None:
             return self.steps
-        longest = getattr(env.spec, "max_episode_steps", None) or min(self.max_steps, 1000)
+        longest = getattr(env.spec, "max_episode_steps", None) or min(self.max_steps, ASSUMED_LENGTH)
         return int(self.episodes or 1) * int(longest)
-
-
-def close(run: esbas.Run) -> None:
-    """Let go of what a run holds: the environment's window, the processes of isolated members."""
-    for part in (*run.loop.roster.learners, run.loop.env):
-        getattr(part, "close", lambda: None)()

@@ -1,0 +1,157 @@
+"""An engine of processes, for jobs in plain Python and for jobs that may crash."""
+
+import multiprocessing
+import pickle
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from esbas.engine.protocol import Job, Outcome, Resources, checked_jobs, ignore_report, never_stop
+from esbas.engine.worker import IGNORED, JOB, REPORT, STOP, serve
+from esbas.errors import EngineError
+
+TICK = 0.2  # seconds between two calls of `stop`
+PATIENCE = 10.0  # seconds for an idle worker to end
+
+
+class Processes:
+    """Runs each job in a worker process. Workers are spawned, and are used again for the next job.
+
+    The function, the arguments, the messages and the results must be picklable. Workers ignore Ctrl-C: the caller decides. They
+    are killed when the iteration is closed, and end by themselves if this process is killed.
+    """
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        jobs: Iterable[Job],
+        *,
+        resources: Resources,
+        report: Callable[[str, Any], None] = ignore_report,
+        stop: Callable[[], bool] = never_stop,
+    ) -> closing[Generator[Outcome, None, None]]:
+        return closing(_outcomes(function, deque(checked_jobs(jobs)), resources.jobs, report, stop))
+
+
+def _outcomes(
+    function: Callable[..., Any], waiting: deque[Job], count: int, report: Callable[[str, Any], None], stop: Callable[[], bool]
+) -> Generator[Outcome, None, None]:
+    workers: dict[Connection, _Worker] = {}
+    stopped = False
+    try:
+        while True:
+            if not stopped and stop():
+                stopped = True
+                waiting.clear()
+                for worker in workers.values():
+                    worker.send(STOP)
+            while waiting and not stop() and (free := _free(workers, count)) is not None:
+                failure = free.start(function, waiting.popleft())
+                if failure is not None:
+                    yield failure
+            busy = [connection for connection, worker in workers.items() if worker.job is not None]
+            if not busy:
+                break
+            for ready in wait(busy, TICK):
+                event = workers[ready].receive()  # type: ignore[index]  # only connections are waited for
+                if not workers[ready].alive:  # type: ignore[index]
+                    del workers[ready]  # type: ignore[arg-type]
+                if isinstance(event, Outcome):
+                    yield event
+                else:
+                    report(*event)
+        for worker in workers.values():
+            worker.dismiss()
+    finally:
+        for worker in workers.values():
+            worker.kill()
+
+
+def _free(workers: "dict[Connection, _Worker]", count: int) -> "_Worker | None":
+    """An idle worker, or a new one if there may be more of them."""
+    for worker in workers.values():
+        if worker.job is None:
+            return worker
+    if len(workers) >= count:
+        return None
+    worker = _Worker()
+    workers[worker.connection] = worker
+    return worker
+
+
+class _Worker:
+    """A process and the job that it runs."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
+        self.connection, other = context.Pipe()
+        self.process = context.Process(target=serve, args=(other,))
+        with _signals_blocked():
+            self.process.start()
+        other.close()  # so that this end reports the end of the process
+        self.job: str | None = None
+        self.alive = True
+
+    def start(self, function: Callable[..., Any], job: Job) -> Outcome | None:
+        """Send a job; returns an outcome if it cannot be sent."""
+        try:
+            task = pickle.dumps((function, job.arguments))
+        except Exception as error:  # pickling calls code of the job's classes
+            return Outcome(name=job.name, error=_failure(f"must be picklable, but {type(error).__name__}: {error}", job.name))
+        self.job = job.name
+        self.send((JOB, task))
+        return None
+
+    def send(self, message: Any) -> None:
+        with suppress(OSError):  # if the process ended: `receive` reports it
+            self.connection.send(message)
+
+    def receive(self) -> Outcome | tuple[str, Any]:
+        """The next message of the job, or its outcome."""
+        name = self.job or ""
+        try:
+            kind, content = self.connection.recv()
+        except (EOFError, OSError):
+            self.alive = False
+            self.process.join()
+            self.connection.close()
+            why = f"must run to its end, but its process ended with exit code {self.process.exitcode}"
+            return Outcome(name=name, error=_failure(why, name))
+        except Exception as error:  # unpickling calls code of the content's classes
+            kind, content = "", _failure(f"must send what can be unpickled, but {type(error).__name__}: {error}", name)
+        if kind == REPORT:
+            return name, content
+        self.job = None
+        return Outcome(name=name, error=content) if isinstance(content, Exception) else Outcome(name=name, value=content[0])
+
+    def dismiss(self) -> None:
+        """Let the idle process end."""
+        self.connection.close()
+        self.process.join(PATIENCE)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """A process that is started within ignores Ctrl-C from its first moment; `serve` takes over from there."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # would unblock the signals if it were started within
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+def _failure(why: str, name: str) -> EngineError:
+    return EngineError(f"job {name!r} {why}")

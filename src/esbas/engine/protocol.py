@@ -1,0 +1,123 @@
+"""The interface of an engine: it runs named jobs and yields their outcomes. The caller stores results and shows progress."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from esbas.errors import InvalidValueError, require
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of the function that is mapped: `function(context, *arguments)`."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a job ended: with a value, or with an error."""
+
+    name: str
+    value: Any = None
+    error: Exception | None = None
+
+    def result(self) -> Any:
+        """Return the value, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What the jobs may use.
+
+    Attributes:
+        jobs: how many jobs run at the same time.
+        cpus: CPU cores per job; for engines that place jobs on several machines.
+        gpus: GPUs per job; likewise.
+    """
+
+    jobs: int = 1
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
+        require(self.cpus > 0, "cpus > 0", cpus=self.cpus)
+        require(self.gpus >= 0, "gpus >= 0", gpus=self.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What a job can do while it runs.
+
+    Attributes:
+        report: sends a message to the caller of `map`.
+        stopping: whether the job should return soon. A job that calls it regularly can save its work before it returns.
+    """
+
+    report: Callable[[Any], None]
+    stopping: Callable[[], bool]
+
+
+def ignore_report(name: str, message: Any) -> None:
+    """The default `report` of `Engine.map`: messages are dropped."""
+
+
+def never_stop() -> bool:
+    """The default `stop` of `Engine.map`: all jobs are run."""
+    return False
+
+
+class Engine(Protocol):
+    """Runs jobs, some at the same time. Check an implementation with `esbas.engine.testing.check_engine`.
+
+    The class is created without arguments if the engine is selected by name (see `esbas.engine.find_engine`).
+    """
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        jobs: Iterable[Job],
+        *,
+        resources: Resources,
+        report: Callable[[str, Any], None] = ignore_report,
+        stop: Callable[[], bool] = never_stop,
+    ) -> AbstractContextManager[Iterator[Outcome]]:
+        """Call `function(context, *job.arguments)` for each job and yield the outcomes as the jobs finish.
+
+        Each job that was started yields exactly one outcome; an exception in a job, or the end of its process, becomes an outcome
+        with an error. Other jobs continue. Leaving the context ends the iteration: no more jobs are started, and running jobs are
+        abandoned or killed.
+
+        Args:
+            function: the first argument is a `JobContext`. Engines that use processes need it to be picklable.
+            jobs: with different names, started in this order.
+            resources: how many jobs run at the same time, and what each may use.
+            report: called in the caller's thread, while it iterates, with the name of a job and a message of that job.
+            stop: asked regularly. Once it returns True, no more jobs are started, and `context.stopping()` returns True in those
+                that are running; their outcomes are still yielded.
+        """
+        ...
+
+
+def run_job(function: Callable[..., Any], job: Job, context: JobContext) -> Outcome:
+    """Run a job in the current thread; an exception becomes an outcome with an error."""
+    try:
+        return Outcome(name=job.name, value=function(context, *job.arguments))
+    except Exception as error:  # belongs to the job; the caller decides what follows from it
+        return Outcome(name=job.name, error=error)
+
+
+def checked_jobs(jobs: Iterable[Job]) -> list[Job]:
+    """The jobs as a list; raises an InvalidValueError if two have the same name."""
+    listed = list(jobs)
+    names = [job.name for job in listed]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidValueError(f"jobs must have different names, but two are named {twice!r}: rename one")
+    return listed

@@ -1,0 +1,1 @@
+"""The commands `esbas train`, `resume`, `evaluate` and `compare`: a configuration and a function `main` each."""

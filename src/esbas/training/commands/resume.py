@@ -1,0 +1,32 @@
+"""`esbas resume FOLDER`: continues a training from its last checkpoints."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from esbas.training.commands.train import train
+from esbas.training.folder import open_folder
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Continue a training that was stopped or killed. It gives the same results as an uninterrupted training."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """The folder that `esbas train` wrote."""
+    jobs: int = 1
+    """How many seeds run at the same time."""
+    engine: str | None = None
+    """Where the runs are executed: sequential, processes, or module:Class. Default: processes if several run at the same time."""
+    checkpoint_every: float = 30.0
+    """Seconds between two checkpoints."""
+    tensorboard: bool = True
+    """Write TensorBoard logs."""
+
+
+def main(config: Resume) -> None:
+    """Run `esbas resume` with these options."""
+    saving = {"checkpoint_every": config.checkpoint_every, "tensorboard": config.tensorboard}
+    train(open_folder(config.folder, jobs=config.jobs, engine=config.engine, **saving))

@@ -1,0 +1,73 @@
+"""`esbas train ENV_ID`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
+
+from pathlib import Path
+
+from esbas.errors import InvalidValueError, require
+from esbas.reporting import Results
+from esbas.reporting.terminal import print_text
+from esbas.training.config import Train
+from esbas.training.display.live_view import LiveView
+from esbas.training.folder import COMMAND, PORTFOLIO, TrainingFolder
+from esbas.training.portfolios.recipe import Recipe, example
+from esbas.training.reports.training_report import publish
+from esbas.training.run_access import close
+from esbas.training.runs.one_run import run_folder
+from esbas.training.runs.plan import Plan
+from esbas.training.runs.seeds import train_seeds
+
+__all__ = ["Train", "main", "train"]
+
+
+def main(config: Train) -> None:
+    """Run `esbas train` with these options."""
+    if config.example:
+        _write_example(Path(PORTFOLIO))
+        return
+    require(config.env_id != "", "a task is given", "esbas train CartPole-v1", env_id=config.env_id)
+    train(TrainingFolder(config.folder, config, config.plan(config.recipe())))
+
+
+def train(training: TrainingFolder) -> None:
+    """Start or continue a training, and write its report."""
+    config, folder, plan = training.config, training.folder, training.plan
+    config.check()
+    _try_build(plan, config.seeds[0], folder)
+    results = Results(folder, command=COMMAND + config.env_id, config=config.options())
+    _write_portfolio(folder / PORTFOLIO, plan.recipe)
+    _announce(training)
+    try:
+        with LiveView(f"{config.env_id}, {config.selector}") as view:
+            train_seeds(
+                plan, config.seeds, folder, jobs=config.jobs, saving=config.saving, report=view.show, engine=config.engine
+            )
+    finally:
+        publish(results, training)
+
+
+def _try_build(plan: Plan, seed: int, folder: Path) -> None:
+    """Build a run once, so that errors in the options are raised before a folder is created."""
+    if not run_folder(folder, seed).exists():
+        close(plan.start(seed))
+
+
+def _announce(training: TrainingFolder) -> None:
+    plan, names, seeds = training.plan, training.plan.recipe.names, len(training.seeds)
+    budget = f"{plan.steps:,} steps" if plan.steps else f"{plan.episodes:,} episodes"
+    runs = "" if seeds == 1 else f", {seeds} runs"
+    learners = f"{len(names)} learners" if len(names) > 1 else "one learner"
+    print_text(f"{plan.env_id}: {learners}, selector {plan.selector}, {budget}{runs}. Results: {training.folder}")
+
+
+def _write_portfolio(path: Path, recipe: Recipe) -> None:
+    """Keep the portfolio with the results."""
+    if not path.exists():
+        path.write_text(recipe.text, "utf-8")
+    elif path.read_text("utf-8") != recipe.text:
+        message = f"the portfolio of a training must stay the same, but {str(path)!r} differs from the given one"
+        raise InvalidValueError(f"{message}: give another --out, or `esbas resume {path.parent}`")
+
+
+def _write_example(path: Path) -> None:
+    require(not path.exists(), "the file does not exist yet", "move it to another place", path=str(path))
+    path.write_text(example(), "utf-8")
+    print(f"Wrote {path}: edit it, then `esbas train CartPole-v1 --portfolio {path}`")

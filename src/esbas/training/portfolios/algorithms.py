@@ -1,0 +1,141 @@
+"""The algorithms that a portfolio can name. Libraries are imported when one of their algorithms is used."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from esbas import learners
+from esbas.errors import SpaceError, require
+from esbas.learner import Learner, RandomPolicy
+from esbas.learners import Constant, TabularQ
+from esbas.registry import Registry
+from esbas.training.portfolios.build import CONTINUOUS, DISCRETE, OTHER, Algorithm, BuildContext, algorithm_of, kind_of
+from esbas.training.portfolios.learner_modules import find_module
+
+_D3_NAMES = find_module("d3_names")
+_SPACES = "observation_space", "action_space"
+_SB3_MEMORY = "buffer_size", "replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage"
+_SB3_SDE = "use_sde", "sde_sample_freq", "use_sde_at_warmup"  # needs its own memory
+_SB3_LOGS = "stats_window_size", "tensorboard_log", "verbose", "_init_setup_model"
+
+
+def _random(context: BuildContext, name: str) -> Learner:
+    return Constant(name, RandomPolicy(context.action_space))
+
+
+def _tabular_q(context: BuildContext, name: str, **options: Any) -> Learner:
+    return TabularQ(name, states=int(context.observation_space.n), actions=int(context.action_space.n), **options)
+
+
+def _dqn(context: BuildContext, name: str, **options: Any) -> Learner:
+    return learners.DQN(name, replay=context.replay, seed=context.seed, **options)
+
+
+def _fqi(context: BuildContext, name: str, **options: Any) -> Learner:
+    task = {kind: getattr(context, kind) for kind in _SPACES}
+    return learners.FittedQ(name, **task, seed=context.seed, **options)
+
+
+def _d3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
+    task = {kind: getattr(context, kind) for kind in _SPACES}
+    return learners.D3Learner(name, key, **task, seed=context.seed, **options)
+
+
+def _sb3_class(key: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = find_module("sb3_hooks").algorithm(key)
+    return found
+
+
+def _sb3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
+    from stable_baselines3.common.noise import NormalActionNoise
+
+    if "action_noise" in options:
+        shape, deviation = context.action_space.shape, options["action_noise"]
+        require(0 < deviation < np.inf, "action_noise > 0, a standard deviation", action_noise=deviation)
+        options["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, deviation))
+    return learners.SB3Learner(name, key, replay=context.replay, total_steps=context.steps, options=options, seed=context.seed)
+
+
+def _of_sb3(key: str, title: str, actions: str) -> Algorithm:
+    return Algorithm(
+        title=title,
+        actions=(actions,),
+        signature=partial(_sb3_class, key),
+        make=partial(_sb3, key),
+        reserved=("env", "seed", *_SB3_MEMORY, *_SB3_SDE, *_SB3_LOGS),
+        optional=("policy",),
+        hints={"action_noise": float},
+    )
+
+
+def _of_d3(key: str) -> Algorithm:
+    tables = {DISCRETE: _D3_NAMES.DISCRETE, CONTINUOUS: _D3_NAMES.CONTINUOUS}
+    return Algorithm(
+        title=f"d3rlpy {key}",
+        actions=tuple(kind for kind, table in tables.items() if key in table),
+        signature=lambda: learners.D3Learner,
+        make=partial(_d3, key),
+        reserved=("name", "algorithm", *_SPACES, "seed"),
+    )
+
+
+def _no_options() -> None:
+    """The signature of algorithms without options."""
+
+
+_BUILT_IN: dict[str, Algorithm] = {
+    "dqn": Algorithm(
+        title="DQN", actions=(DISCRETE,), signature=lambda: learners.DQN, make=_dqn, reserved=("name", "replay", "seed")
+    ),
+    "tabular_q": Algorithm(
+        title="tabular Q",
+        actions=(DISCRETE,),
+        observations=(DISCRETE,),
+        signature=lambda: TabularQ,
+        make=_tabular_q,
+        reserved=("name", "states", "actions"),
+    ),
+    "fqi": Algorithm(
+        title="FQI",
+        actions=(DISCRETE,),
+        signature=lambda: learners.FittedQ,
+        make=_fqi,
+        reserved=("name", *_SPACES, "seed"),
+        hints={"regressor": str},
+    ),
+    "random": Algorithm(
+        title="random", actions=(DISCRETE, CONTINUOUS, OTHER), signature=lambda: _no_options, make=_random, reserved=()
+    ),
+    "sb3.dqn": _of_sb3("dqn", "SB3 DQN", DISCRETE),
+    "sb3.qrdqn": _of_sb3("qrdqn", "QR-DQN", DISCRETE),
+    "sb3.sac": _of_sb3("sac", "SAC", CONTINUOUS),
+    "sb3.td3": _of_sb3("td3", "TD3", CONTINUOUS),
+    "sb3.ddpg": _of_sb3("ddpg", "DDPG", CONTINUOUS),
+    "sb3.tqc": _of_sb3("tqc", "TQC", CONTINUOUS),
+    **{f"d3rlpy.{key}": _of_d3(key) for key in _D3_NAMES.DISCRETE | _D3_NAMES.CONTINUOUS},
+}
+
+ALGORITHMS: Registry[Algorithm | type[Any]] = Registry("algorithm")
+"""The algorithms that a portfolio can name. `@ALGORITHMS.register("name")` adds a learner class of your own."""
+for _name, _algorithm in _BUILT_IN.items():
+    ALGORITHMS.add(_name, _algorithm)
+
+
+def find_algorithm(name: str) -> Algorithm:
+    """The algorithm with this name, or for the learner class `module:Class`; see `algorithm_of`."""
+    found = ALGORITHMS.find(name)
+    return found if isinstance(found, Algorithm) else algorithm_of(name, found)
+
+
+def check_spaces(algorithm: str, context: BuildContext) -> None:
+    """Raise a SpaceError if the algorithm does not support the spaces of the task."""
+    own, given = find_algorithm(algorithm), kind_of(context.action_space)
+    if given not in own.actions:
+        fitting = [name for name, other in _BUILT_IN.items() if given in other.actions and not name.startswith("d3rlpy.")]
+        message = f"{algorithm} needs {' or '.join(own.actions)} actions, but the action space is {context.action_space}"
+        raise SpaceError(f"{message}: remove it, or choose one of {', '.join(fitting)}")
+    if own.observations and kind_of(context.observation_space) not in own.observations:
+        message = f"{algorithm} needs {' or '.join(own.observations)} observations, but the observation space is"
+        raise SpaceError(f"{message} {context.observation_space}: remove it, or wrap the task in DiscretizeObservation")

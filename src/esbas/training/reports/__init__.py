@@ -1,0 +1,1 @@
+"""What is computed from the logs of a training: tables, figures, reports, and recordings of episodes."""

@@ -1,0 +1,159 @@
+"""One run: play, log, and save checkpoints. A run that is killed continues from its last checkpoint with the same results."""
+
+import json
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import esbas
+from esbas.errors import EsbasError, TrainingError
+from esbas.reporting.files import write_json
+from esbas.training.display.status import Status, StatusTracker
+from esbas.training.run_access import close, steps_done
+from esbas.training.runs.episode_log import RunLog, read_episodes, read_faults
+from esbas.training.runs.lock import locked
+from esbas.training.runs.plan import Plan
+
+SAVING_SHARE = 0.05  # checkpoints take at most this share of the time
+REPORT_EVERY = 0.25  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaveOptions:
+    """What a run saves. It does not affect results."""
+
+    checkpoint_every: float = 30.0  # seconds
+    tensorboard: bool = True
+
+
+def run_folder(folder: Path, seed: int) -> Path:
+    """The folder of the run with this seed, within the folder of the training."""
+    return folder / "runs" / f"seed-{seed}"
+
+
+def is_finished(folder: Path, seed: int) -> bool:
+    """Whether the run with this seed has used up its budget."""
+    return bool(read_clock(run_folder(folder, seed)).get("finished", False))
+
+
+def train_seed(
+    plan: Plan,
+    seed: int,
+    folder: Path,
+    *,
+    saving: SaveOptions,
+    report: Callable[[Status], None],
+    stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Start or continue a run, until its budget is used up or `stop` returns True after an episode.
+
+    Args:
+        plan: what to run.
+        seed: of the run.
+        folder: of the training.
+        saving: how often checkpoints are saved, and whether TensorBoard logs are written.
+        report: receives the status of the run, several times per second and at its end.
+        stop: called after every episode.
+    """
+    directory = run_folder(folder, seed)
+    directory.mkdir(parents=True, exist_ok=True)
+    trace = directory / "error.txt"
+    with locked(directory):
+        trace.unlink(missing_ok=True)
+        try:
+            _train(plan, seed, directory, saving, report, stop)
+        except EsbasError:
+            raise
+        except Exception as error:  # of the environment or the disk: errors of learners do not end a run
+            trace.write_text(traceback.format_exc(), "utf-8")
+            message = f"the run of seed {seed} must reach its end, but {type(error).__name__}: {' '.join(str(error).split())}"
+            remedy = f"fix the error (its traceback is in {trace}), then `esbas resume {folder}` continues"
+            raise TrainingError(f"{message}: {remedy}") from error
+
+
+def _train(
+    plan: Plan, seed: int, directory: Path, saving: SaveOptions, report: Callable[[Status], None], stop: Callable[[], bool]
+) -> None:
+    path = directory / "checkpoint.npz"
+    run = plan.resume(path, seed) if path.exists() else plan.start(seed)
+    tracker, checkpoints = StatusTracker(run, seed=seed), _Checkpoints(directory, path, saving.checkpoint_every)
+    try:
+        with (
+            RunLog(directory, upto=run.number) as log,
+            _tensorboard(directory, steps=steps_done(run), saving=saving) as tensorboard,
+        ):
+            _add_earlier(tracker, directory)
+            report(tracker.status())
+            reported = time.monotonic()
+            for record in run:
+                log.add(record, steps=steps_done(run))
+                tracker.add_record(record)
+                stopped = run.done or stop()
+                if stopped or checkpoints.is_due():
+                    log.flush(to_disk=True)  # first, so that the log has all episodes of the checkpoint
+                    checkpoints.save(run)
+                if stopped or time.monotonic() - reported >= REPORT_EVERY:
+                    status, reported = tracker.status(), time.monotonic()
+                    report(status)
+                    if tensorboard is not None:
+                        tensorboard.add(record, status)
+                if stopped:
+                    break
+        checkpoints.write_clock(run)
+    finally:
+        close(run)
+
+
+class _Checkpoints:
+    """Saves the run when it is time, and adds up the time that the run has taken over all interruptions."""
+
+    def __init__(self, directory: Path, path: Path, every: float) -> None:
+        self._clock, self._path, self._every = directory / "clock.json", path, every
+        self._seconds = float(read_clock(directory).get("seconds", 0.0))
+        self._last = time.monotonic()
+        self._pause = every
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._last >= self._pause
+
+    def save(self, run: esbas.Run) -> None:
+        start = time.monotonic()
+        run.save(self._path)
+        now = time.monotonic()
+        self._seconds += now - self._last
+        self._last, self._pause = now, max(self._every, (now - start) / SAVING_SHARE)
+        self.write_clock(run)
+
+    def write_clock(self, run: esbas.Run) -> None:
+        """Write clock.json. It is written again at the end, because a kill may have come between checkpoint and clock."""
+        progress = {"episodes": run.number, "steps": steps_done(run), "finished": run.done}
+        write_json(self._clock, {"seconds": round(self._seconds, 3), **progress})
+
+
+def read_clock(directory: Path) -> dict[str, Any]:
+    """Seconds, episodes and steps at the last checkpoint of a run, and whether it is finished; empty if there is none."""
+    try:
+        return dict(json.loads((directory / "clock.json").read_text("utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def _tensorboard(directory: Path, *, steps: int, saving: SaveOptions) -> AbstractContextManager[Any]:
+    if not saving.tensorboard:
+        return nullcontext()
+    from esbas.training.display.tensorboard import TensorBoardWriter  # needs an extra
+
+    return TensorBoardWriter(directory / "tensorboard", steps=steps)
+
+
+def _add_earlier(tracker: StatusTracker, directory: Path) -> None:
+    """Add the episodes from before an interruption."""
+    episodes = read_episodes(directory)
+    for arm, value in zip(episodes.learners.tolist(), episodes.values.tolist(), strict=True):
+        tracker.add_episode(arm, value)
+    for number, arm, _, dismissed, _ in read_faults(directory):
+        tracker.add_fault(number, arm, dismissed)
