@@ -76,11 +76,7 @@ def test_stationary_arms_and_the_scale_arrive():
         ("fix:a", UnknownNameError, "there is no module named 'fix': install it, or run from the folder that contains it"),
         ("math:sqrt", InvalidValueError, "'math:sqrt' must name a selector or a bandit"),
         ("fixed:d", UnknownNameError, "there is no arm named 'd'"),
-        (
-            "fixed",
-            InvalidValueError,
-            "a fixed selector needs its arm, as in \"fixed:NAME\"` must hold, but got selector='fixed'",
-        ),
+        ("fixed", InvalidValueError, "a fixed selector needs its arm, as in \"fixed:NAME\"` must hold, but got selector='fixed'"),
     ],
 )
 def test_a_name_that_nobody_has_gets_one_sentence(name, kind, message):

@@ -31,6 +31,8 @@ class Bandit(ABC):
     any_scale = False
     """Whether rewards may have any size, in a range of width `spread`. Otherwise they must lie in [0, 1]."""
     spread = 1.0
+    deterministic = False
+    """Whether `choose` does not draw random numbers: the propensity of what it returns is 1."""
     setting = "fixed arms"
     """What it is made for: "fixed arms", "changing arms", "adversarial rewards" or "learning arms". For docs/bandits.md."""
     use = ""
@@ -57,7 +59,7 @@ class Bandit(ABC):
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
         """The probability with which `choose(among)` returned this arm; None if the bandit cannot compute it."""
         del arm, among
-        return None
+        return 1.0 if self.deterministic else None
 
     @abstractmethod
     def pull(self, arm: int, *, probability: float | None = None) -> int:

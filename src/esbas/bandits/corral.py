@@ -114,7 +114,8 @@ class Corral(RandomBandit):
                 each.bound = 2.0 / chance
                 each.rate *= self.beta
 
-    def _forget(self, keep: Collection[int]) -> None:
+    def reset(self, keep: Collection[int] = ()) -> None:
+        super().reset(keep)
         weights = self._weights()
         mean = sum(weights[k] for k in keep) / len(keep) if keep else 1.0
         for k, arm in enumerate(self.memory.arms):

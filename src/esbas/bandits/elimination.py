@@ -82,9 +82,12 @@ class Elimination(MemoryBandit):
     def _leader(self) -> int:
         return max(self.survivors, key=lambda k: float(self.memory.arms[k].mean))
 
-    def _forget(self, keep: Collection[int]) -> None:
-        """All arms survive, the kept ones included."""
-        del keep
+    def reset(self, keep: Collection[int] = ()) -> None:
+        super().reset(keep)
+        self._revive()
+
+    def _revive(self) -> None:
+        """All arms survive, the kept ones of a reset included."""
         self._keep(range(self.n_arms))
         self._restart()
 
@@ -96,7 +99,7 @@ class Elimination(MemoryBandit):
         """If it was the last survivor, all other arms survive again."""
         super().remove_arm(arm)
         if not self.survivors:
-            self._forget(())
+            self._revive()
 
 
 @BANDITS.register("successiveelimination")

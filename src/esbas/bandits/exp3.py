@@ -100,7 +100,8 @@ class Exp3(RandomBandit):
         arm.log_weight += exp3_gain(self.gamma, self.n_arms, reward, probability)
         self._set_logs(self._logs())
 
-    def _forget(self, keep: Collection[int]) -> None:
+    def reset(self, keep: Collection[int] = ()) -> None:
+        super().reset(keep)
         logs = self._logs()
         mean = log_mean([logs[k] for k in keep])
         self._set_logs([log if k in keep else mean for k, log in enumerate(logs)])

@@ -66,8 +66,8 @@ class Rexp3(Exp3):
         self.played -= opened is not None and opened.note is not None
         super().withdraw(pull)
 
-    def _forget(self, keep: Collection[int]) -> None:
-        super()._forget(keep)
+    def reset(self, keep: Collection[int] = ()) -> None:
+        super().reset(keep)
         self.played = 0
 
 
@@ -158,8 +158,8 @@ class Exp3R(Exp3):
             self._set_logs([0.0] * self.n_arms)
         self._start_interval()
 
-    def _forget(self, keep: Collection[int]) -> None:
-        super()._forget(keep)
+    def reset(self, keep: Collection[int] = ()) -> None:
+        super().reset(keep)
         self._start_interval()
 
     def add_arm(self) -> None:

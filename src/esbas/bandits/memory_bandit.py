@@ -120,11 +120,13 @@ class AllRounds:
     def reset(self, keep: Collection[int]) -> None:
         """Kept arms keep the rounds that have a reward."""
         self.open.clear()
-        self.arms = [arm if k in keep else self._new_arm() for k, arm in enumerate(self.arms)]
         self.total = 0
-        for arm in self.arms:
-            arm.pulls = arm.rewards
-            self.total += arm.pulls
+        for k, arm in enumerate(self.arms):
+            if k in keep:
+                arm.pulls = arm.rewards
+                self.total += arm.pulls
+            else:
+                self.arms[k] = self._new_arm()
 
     def add_arm(self) -> None:
         self.arms.append(self._new_arm())
@@ -152,9 +154,10 @@ class MemoryBandit(Bandit):
     """A bandit over a memory that pulls the arm with the largest index. Subclasses implement `_index`.
 
     A subclass that needs more per arm sets `arm_type`; the memory then resets, adds, removes and saves these records. It may also
-    implement `_learn` (a reward has arrived) and `_forget` (after a reset).
+    implement `_learn`, which is called when a reward has arrived.
     """
 
+    deterministic = True
     arm_type: type[Arm] = Arm
     """The record that the default memory keeps of each arm."""
     extra_state: tuple[str, ...] = ()
@@ -171,16 +174,10 @@ class MemoryBandit(Bandit):
     def _learn(self, settled: Round, reward: float) -> None:
         """A reward has arrived in the memory."""
 
-    def _forget(self, keep: Collection[int]) -> None:
-        """The memory has forgotten all arms except these."""
-
     def choose(self, among: Collection[int] | None = None) -> int:
         """The arm with the largest index, the first of equals."""
-        return max(self._arms(among), key=self._index)  # max returns the first of equals
-
-    def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
-        del arm, among
-        return 1.0  # `choose` is deterministic
+        arms = range(self.n_arms) if among is None else sorted(among)
+        return max(arms, key=self._index)  # max returns the first of equals
 
     def _arms(self, among: Collection[int] | None) -> Sequence[int]:
         return range(self.n_arms) if among is None else sorted(among)
@@ -219,7 +216,6 @@ class MemoryBandit(Bandit):
 
     def reset(self, keep: Collection[int] = ()) -> None:
         self.memory.reset(keep)
-        self._forget(keep)
 
     def add_arm(self) -> None:
         self.n_arms += 1

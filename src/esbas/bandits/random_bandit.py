@@ -18,6 +18,7 @@ class RandomBandit(MemoryBandit):
     the probabilities of these arms to sum 1; pass `probability=propensity(arm, among)` to `pull` then.
     """
 
+    deterministic = False
     memory: AllRounds
 
     def __init__(self, n_arms: int, *, rng: Rng = None) -> None:

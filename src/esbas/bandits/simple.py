@@ -17,6 +17,7 @@ class EpsilonGreedyBandit(MemoryBandit):
     `indices()` returns the probabilities, infinite for an arm that goes first.
     """
 
+    deterministic = False
     any_scale = True
     use = "as a baseline"
     guarantee = "none: regret grows with ε T"
@@ -53,6 +54,7 @@ class EpsilonGreedyBandit(MemoryBandit):
 class UniformBandit(MemoryBandit):
     """Every arm with the same probability, which `indices()` returns."""
 
+    deterministic = False
     any_scale = True
     use = "as a baseline; to collect data"
     guarantee = "none"
@@ -91,8 +93,8 @@ class RoundRobin(MemoryBandit):
         self.last = arm
         return ticket
 
-    def _forget(self, keep: Collection[int]) -> None:
-        del keep
+    def reset(self, keep: Collection[int] = ()) -> None:
+        super().reset(keep)
         self.last = -1
 
     def remove_arm(self, arm: int) -> None:

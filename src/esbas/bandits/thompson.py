@@ -13,6 +13,8 @@ from esbas.errors import require
 class Thompson(MemoryBandit):
     """The posterior uses the rewards that have arrived and ignores rounds in flight."""
 
+    deterministic = False
+
     @abstractmethod
     def _sample(self, k: int) -> float:
         """A sample of arm k's posterior mean reward."""
@@ -20,10 +22,6 @@ class Thompson(MemoryBandit):
     def choose(self, among: Collection[int] | None = None) -> int:
         """The arm with the largest sample."""
         return max(self._arms(among), key=self._sample)
-
-    def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
-        del arm, among
-        return None  # an integral without a closed form
 
 
 @BANDITS.register("gaussianthompson")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,42 +10,41 @@ import numpy as np
 from esbas.columns import Array
 
 
+@dataclass(frozen=True, slots=True)
 class EpsilonGreedy:
     """Takes the action with the highest value, the first one if several are equal; with probability ε a uniformly random action.
 
     Args:
         values: the values of all actions for an observation, (A,).
-        epsilon: returns the probability of a random action. It is called at every step.
+        epsilon: the probability of a random action: a number, or a function that returns it and is called at every step.
         batch_values: the same values for many observations, (N, ...) -> (N, A). Defaults to one call of `values` per observation.
     """
 
-    def __init__(
-        self,
-        values: Callable[[Any], Array],
-        epsilon: Callable[[], float],
-        *,
-        batch_values: Callable[[Array], Array] | None = None,
-    ) -> None:
-        self._values, self._epsilon, self._batch_values = values, epsilon, batch_values
+    values: Callable[[Any], Array]
+    epsilon: float | Callable[[], float]
+    batch_values: Callable[[Array], Array] | None = None
 
     def act(self, observation: Any, rng: np.random.Generator) -> int:
         """Draw one number to decide whether to explore and, only if so, a second one for the action."""
-        values = self._values(observation)
-        return int(rng.integers(len(values))) if rng.random() < self._epsilon() else int(values.argmax())
+        values = self.values(observation)
+        epsilon = self.epsilon() if callable(self.epsilon) else self.epsilon
+        return int(rng.integers(len(values))) if rng.random() < epsilon else int(values.argmax())
 
     def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[int, float]:
         """Draw as `act` does."""
-        values, epsilon = self._values(observation), self._epsilon()
+        values = self.values(observation)
+        epsilon = self.epsilon() if callable(self.epsilon) else self.epsilon
         best = int(values.argmax())
         action = int(rng.integers(len(values))) if rng.random() < epsilon else best
         return action, math.log(action_probability(action == best, epsilon, len(values)))
 
     def log_probs(self, observations: Array, actions: Array) -> Array:
-        if self._batch_values is not None:
-            values = self._batch_values(observations)  # (N, A)
+        if self.batch_values is not None:
+            values = self.batch_values(observations)  # (N, A)
         else:
-            values = np.array([self._values(observation) for observation in observations])
-        return action_log_probs(values.argmax(axis=1), actions, epsilon=self._epsilon(), count=values.shape[1])
+            values = np.array([self.values(observation) for observation in observations])
+        epsilon = self.epsilon() if callable(self.epsilon) else self.epsilon
+        return action_log_probs(values.argmax(axis=1), actions, epsilon=epsilon, count=values.shape[1])
 
 
 def action_probability(is_best: Any, epsilon: float, count: int) -> Any:

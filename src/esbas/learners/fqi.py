@@ -90,7 +90,7 @@ class FittedQ:
         return self._policy(0.0)
 
     def _policy(self, epsilon: float) -> EpsilonGreedy:
-        return EpsilonGreedy(self._values.at, lambda: epsilon, batch_values=self._values.of)
+        return EpsilonGreedy(self._values.at, epsilon, batch_values=self._values.of)
 
     def values(self, observation: Any) -> Array:
         """The values of all actions, (A,)."""

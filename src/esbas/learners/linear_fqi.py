@@ -117,7 +117,7 @@ class LinearFQI:
     def _policy(self, epsilon: float) -> EpsilonGreedy:
         if self.weights is None:
             equal = np.zeros(self.action_space.n)
-            return EpsilonGreedy(lambda _: equal, lambda: epsilon)
+            return EpsilonGreedy(lambda _: equal, epsilon)
         return _linear_policy(self.weights, self.features, epsilon)
 
     def learn(self, data: TrajectorySet) -> None:
@@ -185,7 +185,7 @@ def _linear_policy(weights: Floats, features: FeatureMap, epsilon: float) -> Eps
         # Row by row: one matrix product would round differently from `act`, and ties would go to another action.
         return np.array([weights @ row for row in _feature_rows(features, observations)])
 
-    return EpsilonGreedy(lambda observation: weights @ features(observation), lambda: epsilon, batch_values=batch_values)
+    return EpsilonGreedy(lambda observation: weights @ features(observation), epsilon, batch_values=batch_values)
 
 
 def _feature_rows(features: FeatureMap, observations: NDArray[Any]) -> Floats:

@@ -38,17 +38,18 @@ class TabularQ:
 
     def policy(self) -> EpsilonGreedy:
         rows = self.table.__getitem__  # works for one observation and for many
-        return EpsilonGreedy(rows, lambda: _now(self._epsilon, self._episode), batch_values=rows)
+        epsilon = self._epsilon(self._episode) if callable(self._epsilon) else self._epsilon
+        return EpsilonGreedy(rows, epsilon, batch_values=rows)
 
     def greedy_policy(self) -> EpsilonGreedy:
         rows = self.table.__getitem__
-        return EpsilonGreedy(rows, lambda: 0.0, batch_values=rows)
+        return EpsilonGreedy(rows, 0.0, batch_values=rows)
 
     def step(self, transition: Transition) -> None:
         """Update once. The next value counts unless the episode terminated, so it does after a truncation."""
         s, a, terminated = transition.observation, transition.action, transition.terminated
         best_next = 0.0 if terminated else self.table[transition.next_observation].max()
-        rate = _now(self._rate, self._episode)
+        rate = self._rate(self._episode) if callable(self._rate) else self._rate
         self.table[s, a] = q_update(self.table[s, a], rate, transition.reward, self.gamma, best_next)
         self._episode += terminated or transition.truncated
 
@@ -63,7 +64,3 @@ class TabularQ:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.table[:], self._episode = state["table"], state["episode"]
-
-
-def _now(schedule: Schedule, episode: int) -> float:
-    return schedule(episode) if callable(schedule) else schedule

@@ -5,7 +5,7 @@ from esbas.selectors.esbas import ESBAS
 from esbas.selectors.fixed import Fixed, Uniform
 from esbas.selectors.linear_thompson import LinearThompson
 from esbas.selectors.registry import make_selector, selector_names
-from esbas.selectors.selector import SELECTORS, Choice, Epochs, Pick, Selector
+from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
 from esbas.selectors.ssbas import SSBAS
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "SSBAS",
     "BanditSelector",
     "Choice",
-    "Epochs",
     "Fixed",
     "LinearThompson",
     "Pick",

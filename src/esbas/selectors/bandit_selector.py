@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from esbas.bandits.bandit import BanditFactory
 from esbas.errors import require
 from esbas.evidence import Evidence
-from esbas.selectors.selector import Choice, Epochs, Pick, Selector
+from esbas.selectors.selector import Choice, Pick, Selector
 
 ScaleSpec = Literal["auto"] | tuple[float, float] | None
 
@@ -76,7 +76,7 @@ class BanditSelector(Selector):
         *,
         bandit: BanditFactory,
         scale: ScaleSpec = "auto",
-        epochs: Sequence[int] | Epochs | None = None,
+        epochs: Sequence[int] | None = None,
         stationary: Collection[str] = (),
         seed: int = 0,
     ) -> None:
@@ -95,7 +95,7 @@ class BanditSelector(Selector):
         arms, bandit = self._arms, self.bandit
         allowed = None if among is arms else [arms.index(name) for name in among]
         index = bandit.choose(allowed)
-        propensity = bandit.propensity(index, allowed)
+        propensity = 1.0 if bandit.deterministic else bandit.propensity(index, allowed)
         return Pick(arms[index], propensity, bandit.pull(index, probability=propensity))
 
     def observe(self, choice: Choice, value: float, *, note: Any, evidence: Evidence | None) -> None:

@@ -7,7 +7,7 @@ from esbas.bandits.bandit import BanditFactory
 from esbas.bandits.ucb import UCB1
 from esbas.errors import require
 from esbas.selectors.bandit_selector import BanditSelector, ScaleSpec
-from esbas.selectors.selector import SELECTORS, Epochs
+from esbas.selectors.selector import SELECTORS
 
 
 @SELECTORS.register("esbas")
@@ -39,4 +39,5 @@ class ESBAS(BanditSelector):
     ) -> None:
         require(xi is None or bandit is None, "xi or bandit is given, not both", "give xi to the bandit", xi=xi, bandit=bandit)
         factory = bandit or partial(UCB1, xi=0.25 if xi is None else xi)
-        super().__init__(arms, bandit=factory, scale=scale, epochs=Epochs(epochs), stationary=stationary, seed=seed)
+        lengths = [1] if epochs is None else epochs  # 1, 2, 4, ...: the paper's 2^β
+        super().__init__(arms, bandit=factory, scale=scale, epochs=lengths, stationary=stationary, seed=seed)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from esbas.selectors.selector import SELECTORS, Epochs, Pick, Selector
+from esbas.selectors.selector import SELECTORS, Pick, Selector
 
 
 class Fixed(Selector):
     """The canonical meta-algorithm σ^α: always the same arm (or, while that one is not available, the first other one)."""
 
     def __init__(
-        self, arms: Iterable[str], *, arm: str | None = None, epochs: Sequence[int] | Epochs | None = None, seed: int = 0
+        self, arms: Iterable[str], *, arm: str | None = None, epochs: Sequence[int] | None = None, seed: int = 0
     ) -> None:
         super().__init__(arms, epochs=epochs, seed=seed)
         self.arm = self._arms[0 if arm is None else self._index(arm)]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from esbas.errors import InvalidValueError, require
 from esbas.evidence import Evidence
-from esbas.selectors.selector import SELECTORS, Choice, Epochs, Pick, Selector
+from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
 
 Floats = NDArray[np.float64]
 Features = Callable[[tuple[float, ...]], Sequence[float]]
@@ -47,7 +47,7 @@ class LinearThompson(Selector):
         *,
         features: Features = with_constant,
         ridge: float = 1.0,
-        epochs: Sequence[int] | Epochs | None = None,
+        epochs: Sequence[int] | None = None,
         stationary: Collection[str] = (),
         seed: int = 0,
     ) -> None:

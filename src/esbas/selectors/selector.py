@@ -34,20 +34,6 @@ class Pick(NamedTuple):
     note: Any = None  # plain data that comes back with the value of the episode
 
 
-class Epochs:
-    """Epoch lengths: 1, 2, 4, ... (the paper's 2^β), or the given ones; after the last given one, lengths double."""
-
-    def __init__(self, lengths: Sequence[int] | None = None) -> None:
-        self._lengths = [1] if lengths is None else list(lengths)
-        whole = all(isinstance(length, int) and length > 0 for length in self._lengths)
-        require(whole and len(self._lengths) > 0, "epochs are positive integers", epochs=lengths)
-
-    def length(self, epoch: int) -> int:
-        """The number of choices in this epoch."""
-        beyond = epoch - len(self._lengths) + 1
-        return self._lengths[epoch] if beyond <= 0 else self._lengths[-1] << beyond
-
-
 class Selector(ABC):
     """Choices, epochs and arms, safe to share between threads. A new selector implements `pick` and usually `observe`.
 
@@ -57,7 +43,8 @@ class Selector(ABC):
 
     Args:
         arms: the names of the learners.
-        epochs: the lengths of the epochs; learners learn when an epoch starts. None: they learn all the time (online).
+        epochs: the lengths of the epochs; after the last given one, lengths double. Learners learn when an epoch starts. None:
+            there are no epochs, and learners learn all the time (online).
         stationary: the arms whose learners never learn.
         seed: seed of the selector's random stream.
     """
@@ -66,12 +53,7 @@ class Selector(ABC):
     """What the selector uses besides values: "context" in `pick`, "trajectory" and "log_probs" as `evidence` in `observe`."""
 
     def __init__(
-        self,
-        arms: Iterable[str],
-        *,
-        epochs: Sequence[int] | Epochs | None = None,
-        stationary: Collection[str] = (),
-        seed: int = 0,
+        self, arms: Iterable[str], *, epochs: Sequence[int] | None = None, stationary: Collection[str] = (), seed: int = 0
     ) -> None:
         self._lock = threading.RLock()
         self._arms: list[str] = []
@@ -80,8 +62,10 @@ class Selector(ABC):
             self._arms.append(name)
         require(len(self._arms) > 0, "there is at least one arm", arms=self._arms)
         self._stationary = {self._arms[self._index(name)] for name in stationary}
-        self._epochs = epochs if isinstance(epochs, Epochs | None) else Epochs(epochs)
-        self.online = self._epochs is None  # whether learners learn all the time, or only when an epoch starts
+        self._epochs = None if epochs is None else list(epochs)
+        whole = all(isinstance(length, int) and length > 0 for length in self._epochs or ())
+        require(whole and self._epochs != [], "epochs are positive integers", epochs=epochs)
+        self.online = epochs is None  # whether learners learn all the time, or only when an epoch starts
         self._claimed: int | None = None  # the epoch that somebody prepares
         self._claims = False  # whether anybody ever asked for an epoch; otherwise epochs start by themselves
         self.rng = seeding.generator(seed, "selector")
@@ -133,7 +117,8 @@ class Selector(ABC):
             if self._epochs is None or epoch != self._claimed:
                 raise InvalidValueError(f"an epoch must be claimed before it is ready, but got {epoch!r}: call claim_epoch()")
             self._claimed, self._epoch = None, epoch
-            self._epoch_end = self._number + self._epochs.length(epoch)
+            doublings = max(epoch - len(self._epochs) + 1, 0)
+            self._epoch_end = self._number + (self._epochs[min(epoch, len(self._epochs) - 1)] << doublings)
             self.start_epoch()
 
     def release_epoch(self, epoch: int) -> None:

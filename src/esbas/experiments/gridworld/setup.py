@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import esbas
-from esbas import selectors
 from esbas.envs import FruitGrid, FruitMap
 from esbas.errors import InvalidValueError, require
 from esbas.kernels.fruit_grid import FAILURE, MAX_STEPS, Learning
@@ -69,7 +68,7 @@ class Setup:
         """The meta-algorithm as an ordinary object."""
         arms = [learner.name for learner in self.portfolio(name)]
         if len(arms) == 1:
-            return esbas.Fixed(arms, epochs=selectors.Epochs() if self.epochal else None)
+            return esbas.Fixed(arms, epochs=[1] if self.epochal else None)
         raw = name in ("ssbas", "esbas")  # as in the paper
         return make_selector(name, arms, scale=None if raw else "auto", seed=seed)
 

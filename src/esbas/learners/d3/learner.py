@@ -99,7 +99,7 @@ class D3Learner:
     def _policy(self, exploration: float) -> Policy:
         if not self._discrete:
             return D3Policy(self, exploration)
-        return EpsilonGreedy(self._indicators_of_one, lambda: exploration, batch_values=self._indicators)
+        return EpsilonGreedy(self._indicators_of_one, exploration, batch_values=self._indicators)
 
     def _indicators(self, observations: Array) -> Array:
         """1 for the best of the discrete actions, 0 for the others, (N, A)."""
