@@ -83,6 +83,7 @@ def test_a_failed_draw_moves_the_generator_too():
     assert states[: len(states) // 2] == states[len(states) // 2 :]
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_it_keeps_the_contract_of_a_learner():
     started = []
 
