@@ -104,9 +104,11 @@ class Selector(ABC):
 
         The caller who gets an epoch retrains the learners and then calls `epoch_ready`, or, if retraining fails, `release_epoch`.
         """
+        self._claims = True
+        if self.online or self._number < self._epoch_end:  # nothing is due: no need to wait for the lock
+            return None
         with self._lock:
-            self._claims = True
-            if self._epochs is None or self._claimed is not None or self._number < self._epoch_end:
+            if self._claimed is not None or self._number < self._epoch_end:
                 return None
             self._claimed = self._epoch + 1
             return self._claimed
@@ -237,7 +239,7 @@ class Selector(ABC):
     def _close(self, choice: Choice) -> tuple[Choice, Any, bool]:
         number = getattr(choice, "number", 0)  # the caller may have passed something else, such as the arm's name
         found = self._open.get(number)
-        if found is None or (found[0] != choice and found[0] != _choice(asdict(choice))):
+        if found is None or (found[0] is not choice and found[0] != choice and found[0] != _choice(asdict(choice))):
             past = found is None and isinstance(number, int) and 1 <= number <= self._number
             why = "was told or withdrawn before" if past else "does not come from this selector"
             raise ChoiceError(f"a choice must be open to be closed, but {choice!r} {why}: ask for a new one")
