@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from esbas.envs import Act, Dialogue, NegotiationDialogue, UserModel, UserParameters
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sigmoid
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sigmoid
 from esbas.errors import InvalidValueError
 
 COSTS = (0.6, 0.1, 0.9, 0.3)  # the user's order is 1, 3, 0, 2

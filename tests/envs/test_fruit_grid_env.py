@@ -7,7 +7,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from esbas.envs import FruitGrid, FruitMap
-from esbas.envs.fruit_map import DEFAULT_MAP
+from esbas.envs.fruit_grid.map import DEFAULT_MAP
 from esbas.errors import InvalidValueError, UnknownNameError
 
 NORTH, EAST, SOUTH, WEST = range(4)

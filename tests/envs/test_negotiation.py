@@ -6,8 +6,8 @@ from gymnasium.utils.env_checker import check_env
 
 import esbas
 from esbas.envs import NegotiationDialogue, ScoreModel, UserAct, negotiation_return, transcript
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, PROPOSE
-from esbas.envs.negotiation import heard_option
+from esbas.envs.dialogue.negotiation import heard_option
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
 from esbas.errors import EsbasError
 
 INSIST, NEW, REPEAT, TAKE, END = range(5)

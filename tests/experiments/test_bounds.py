@@ -7,10 +7,10 @@ import pytest
 from esbas import regret
 from esbas.errors import InvalidValueError
 from esbas.experiments.bounds import Bounds, main
-from esbas.experiments.bounds.analysis import Fit, Study, fit, measured, theorems
-from esbas.experiments.bounds.rivals import META_ALGORITHMS
+from esbas.experiments.bounds.analysis import BoundsAnalysis, Fit, fit, measured, theorems
+from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
 from esbas.experiments.bounds.setup import BEYOND, CROSSING, REGIMES, TABLE_1, Regime, checkpoints, two_learners
-from esbas.experiments.bounds.sweep import Entrant, entrants, sweep
+from esbas.experiments.bounds.sweep import Method, methods, sweep
 from esbas.kernels.counter import run_key
 from esbas.regret import LOG, Growth
 from esbas.reporting import Results
@@ -122,21 +122,21 @@ def test_theorem_3_needs_no_kappa_and_theorem_1_a_small_factor_on_shared_data() 
         assert found.ratio_1 <= 2  # K
 
 
-def _sweep(folder: Path, everyone: list[Entrant], *, jobs: int, seed: int = 5) -> dict[tuple[str, str], np.ndarray]:
+def _sweep(folder: Path, compared: list[Method], *, jobs: int, seed: int = 5) -> dict[tuple[str, str], np.ndarray]:
     results = Results(folder, command="test", config={"seed": seed})
-    return dict(sweep(results, everyone, horizon=256, seed=seed, jobs=jobs))
+    return dict(sweep(results, compared, horizon=256, seed=seed, jobs=jobs))
 
 
 def test_results_depend_on_the_seed_and_neither_on_jobs_nor_on_interruptions(tmp_path: Path) -> None:
-    everyone = [
-        entrant for entrant in entrants(runs=103, rival_runs=3, xi=0.25, safe_xi=1.0) if entrant.frozen or entrant.name == "Exp3"
+    compared = [
+        method for method in methods(runs=103, rival_runs=3, xi=0.25, safe_xi=1.0) if method.frozen or method.name == "Exp3"
     ]
-    one, two = _sweep(tmp_path / "one", everyone, jobs=1), _sweep(tmp_path / "two", everyone, jobs=2)
+    one, two = _sweep(tmp_path / "one", compared, jobs=1), _sweep(tmp_path / "two", compared, jobs=2)
     parts = sorted((tmp_path / "one" / "parts").glob("*.npz"))
     for part in parts[::2]:
         part.unlink()
     parts[1].write_bytes(b"torn")
-    again, other = _sweep(tmp_path / "one", everyone, jobs=2), _sweep(tmp_path / "three", everyone, jobs=2, seed=6)
+    again, other = _sweep(tmp_path / "one", compared, jobs=2), _sweep(tmp_path / "three", compared, jobs=2, seed=6)
     assert one.keys() == two.keys() == again.keys()
     for key, table in one.items():
         assert len(table) == (103 if "ESBAS" in key[1] else 3)
@@ -146,7 +146,7 @@ def test_results_depend_on_the_seed_and_neither_on_jobs_nor_on_interruptions(tmp
 
 
 def test_runs_are_paired_between_meta_algorithms(tmp_path: Path) -> None:
-    same = [Entrant("a", "UCB1", 0.25, 3), Entrant("b", "UCB1", 0.25, 3)]
+    same = [Method("a", "UCB1", 0.25, 3), Method("b", "UCB1", 0.25, 3)]
     found = _sweep(tmp_path / "a", same[:1], jobs=1) | _sweep(tmp_path / "b", same[1:], jobs=1)
     np.testing.assert_array_equal(found["crossing", "a"], found["crossing", "b"])
 
@@ -173,14 +173,14 @@ def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: 
 
 
 def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
-    everyone = [Entrant(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
+    compared = [Method(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
     spread = np.array([[-0.1], [0.0], [0.1]])
     offsets = {"worst": 50.0, "best": 1.0, "near": 1.05}
     size = len(checkpoints(256))
     regrets = {(regime, name): np.full((3, size), offset) + spread for regime in REGIMES for name, offset in offsets.items()}
-    study = Study(regrets, everyone, horizon=256, seed=0)
-    assert study.leaders(CROSSING) == ["best", "near"]
-    assert study.final(CROSSING, "near", "oracle").mean == pytest.approx(1.05)
+    analysis = BoundsAnalysis(regrets, compared, horizon=256, seed=0)
+    assert analysis.leaders(CROSSING) == ["best", "near"]
+    assert analysis.final(CROSSING, "near", "oracle").mean == pytest.approx(1.05)
 
 
 @pytest.mark.parametrize(

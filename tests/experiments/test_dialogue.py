@@ -13,12 +13,12 @@ from esbas.errors import InvalidValueError, UnknownNameError
 from esbas.experiments.dialogue import chosen_rows, constants
 from esbas.experiments.dialogue.analysis import analyse
 from esbas.experiments.dialogue.figures import shown
-from esbas.experiments.dialogue.portfolio import parse
+from esbas.experiments.dialogue.notation import parse
 from esbas.experiments.dialogue.setup import EPOCHS, GAME, TABLE
 from esbas.experiments.dialogue.sweep import BLOCK, Outcome, alone, one_run
 from esbas.kernels.counter import run_key
-from esbas.kernels.dialogue import Member
-from esbas.kernels.negotiation import mean_value, members
+from esbas.kernels.dialogue.one_dialogue import Traits
+from esbas.kernels.dialogue.whole_runs import mean_value, members
 
 ROWS = ("all-2-simple", "simple + constant-1.01", "simple + constant-1.01 (no reset)")
 
@@ -100,7 +100,7 @@ def test_stored_constants_have_the_mean_returns_of_their_names() -> None:
     for mu, policies in stored.items():
         assert len({policy.candidate for policy in policies}) == len(policies) >= (16 if mu == "1.11" else 8)
         assert all(abs(policy.mean - float(mu)) <= constants.TOLERANCE for policy in policies)
-        portfolio = members([Member(3, square=1, constant=1)], [policies[0].array])
+        portfolio = members([Traits(3, square=1, constant=1)], [policies[0].array])
         mean, deviation = mean_value(run_key(9, "again"), GAME, portfolio, 50_000)
         assert abs(mean - policies[0].mean) < 4 * deviation / 50_000**0.5
 

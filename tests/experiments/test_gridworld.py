@@ -8,9 +8,9 @@ import pytest
 
 from esbas.cli import main
 from esbas.envs import FruitMap
-from esbas.experiments.gridworld.analysis import Analysis, judge
+from esbas.experiments.gridworld.analysis import GridworldAnalysis, judge
 from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
-from esbas.kernels.fruit_grid import Counters
+from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Estimate
 
 SMALL = ["--runs", "3", "--episodes", "200", "--epsilon", "0.3", "--map", "F../.#F/..."]
@@ -162,11 +162,12 @@ def test_claims_are_judged_from_the_counters():
 
     shift = np.where(edges <= 2000, 3, np.where(edges <= 50_000, 1, 0))
     levels = {"0.001": 22.5, "0.01": 22.0, "0.1": 21.0, "0.5": 21.5, "annealed": 20.9}
-    analysis = Analysis(setup, {"ssbas": counters(20.5, shift)} | {name: counters(level) for name, level in levels.items()})
+    alone = {name: counters(level) for name, level in levels.items()}
+    analysis = GridworldAnalysis(setup, {"ssbas": counters(20.5, shift)} | alone)
     verdicts = {claim.paper: claim.verdict for claim in analysis.claims()}
     assert verdicts.pop("the annealed rate still needs more than 21 after 10^6") == "less"
     assert set(verdicts.values()) == {"holds"}
-    stuck = Analysis(setup, {"ssbas": counters(20.5, 2 + 0 * shift)} | {name: counters(level) for name, level in levels.items()})
+    stuck = GridworldAnalysis(setup, {"ssbas": counters(20.5, 2 + 0 * shift)} | alone)
     assert [claim.verdict for claim in stuck.claims()[:3]] == ["no", "no", "no"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Selector, regret
 from esbas.bandits import D3RB, ED2RB, SWUCB, DiscountedUCB, Exp3, Exp3S, Rexp3, RLessUCB, SWUCBSharp
-from esbas.experiments.bounds.rivals import META_ALGORITHMS
+from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
 from esbas.kernels.counter import run_key, uniform
 
 HORIZON, ARMS = 700, ["rising", "steady", "late"]

@@ -7,7 +7,7 @@ import esbas
 from esbas.envs import FruitGrid, FruitMap
 from esbas.experiments.gridworld.setup import Setup
 from esbas.experiments.gridworld.sweep import compiled_run, ordinary_run
-from esbas.kernels.random import CHANCE_BITS, below, chance, next_word, normal, random_action, stream
+from esbas.kernels.fruit_grid.random import CHANCE_BITS, below, chance, next_word, normal, random_action, stream
 from esbas.reporting import estimate
 
 SMALL_MAP, TINY_MAP = "F..\n.#F\n...", "F.\n.F"

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from esbas import seeding
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 
 # numba makes a float of a uint64 and an int: constants beside words are words, too
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from esbas.learners.constant import Constant
-from esbas.learners.dialogue_features import DialogueFeatures
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.isolated import Isolated
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
@@ -17,16 +16,7 @@ if TYPE_CHECKING:
     from esbas.learners.fqi import FittedQ as FittedQ
     from esbas.learners.sb3 import SB3Learner as SB3Learner
 
-__all__ = [
-    "Constant",
-    "DialogueFeatures",
-    "EpsilonGreedy",
-    "Isolated",
-    "LinearFQI",
-    "SharedReplay",
-    "TabularQ",
-    "linear_constant",
-]
+__all__ = ["Constant", "EpsilonGreedy", "Isolated", "LinearFQI", "SharedReplay", "TabularQ", "linear_constant"]
 _WITH_EXTRAS = {"DQN": "dqn", "SB3Learner": "sb3", "FittedQ": "fqi", "D3Learner": "d3"}
 
 

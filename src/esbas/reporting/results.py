@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.errors import InvalidValueError, require
-from esbas.reporting.files import plain, write_atomically, write_csv, write_json
+from esbas.files import write_atomically
+from esbas.reporting.files import plain, write_csv, write_json
 from esbas.reporting.report import Section, page
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from pathlib import Path
 from rich.console import Console
 
 from esbas.errors import require
-from esbas.experiments.bounds.analysis import Study
+from esbas.experiments.bounds.analysis import BoundsAnalysis
 from esbas.experiments.bounds.report import publish
 from esbas.experiments.bounds.setup import checkpoints
-from esbas.experiments.bounds.sweep import entrants, sweep
+from esbas.experiments.bounds.sweep import methods, sweep
 from esbas.experiments.checks import check_sweep
 from esbas.reporting import Results
 
@@ -49,6 +49,6 @@ def main(config: Bounds) -> None:
     options = counts | {"xi": config.xi, "safe_xi": config.safe_xi, "seed": config.seed}
     folder = Path("esbas-bounds") if config.out is None else config.out
     results = Results(folder, command="esbas reproduce bounds", config=options)
-    everyone = entrants(runs=config.runs, rival_runs=rival_runs, xi=config.xi, safe_xi=config.safe_xi)
-    regrets = sweep(results, everyone, horizon=config.horizon, seed=config.seed, jobs=config.jobs)
-    publish(results, Study(regrets, everyone, horizon=config.horizon, seed=config.seed), Console())
+    compared = methods(runs=config.runs, rival_runs=rival_runs, xi=config.xi, safe_xi=config.safe_xi)
+    regrets = sweep(results, compared, horizon=config.horizon, seed=config.seed, jobs=config.jobs)
+    publish(results, BoundsAnalysis(regrets, compared, horizon=config.horizon, seed=config.seed), Console())

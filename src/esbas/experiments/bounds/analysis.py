@@ -8,7 +8,7 @@ import numpy as np
 
 from esbas import regret, seeding
 from esbas.experiments.bounds.setup import REGIMES, Floats, Regime, Whole, checkpoints
-from esbas.experiments.bounds.sweep import Entrant
+from esbas.experiments.bounds.sweep import Method
 from esbas.regret import Growth
 from esbas.reporting import Estimate, estimate
 
@@ -177,18 +177,16 @@ def theorems(runs: Measured) -> Theorems:
     )
 
 
-class Study:
-    """All that was measured, by regime and by the entrant's name."""
+class BoundsAnalysis:
+    """All that was measured, by regime and by the method's name."""
 
-    def __init__(
-        self, regrets: Mapping[tuple[str, str], Floats], everyone: Sequence[Entrant], *, horizon: int, seed: int
-    ) -> None:
-        self.horizon, self.seed, self.entrants = horizon, seed, {entrant.name: entrant for entrant in everyone}
+    def __init__(self, regrets: Mapping[tuple[str, str], Floats], compared: Sequence[Method], *, horizon: int, seed: int) -> None:
+        self.horizon, self.seed, self.methods = horizon, seed, {method.name: method for method in compared}
         self.runs = {
-            (regime, name): measured(REGIMES[regime], table, horizon=horizon, frozen=self.entrants[name].frozen)
+            (regime, name): measured(REGIMES[regime], table, horizon=horizon, frozen=self.methods[name].frozen)
             for (regime, name), table in regrets.items()
         }
-        self.esbas = [entrant.name for entrant in everyone if entrant.frozen]
+        self.esbas = [method.name for method in compared if method.frozen]
         self.fitted = [regime for regime in REGIMES.values() if regime.fitted]
         self.compared = [regime for regime in REGIMES.values() if regime.compared]
         self.cells = {
@@ -214,8 +212,8 @@ class Study:
         return fit(runs.times, runs.absolute, Growth(1.0), seed=self.seed)
 
     def leaders(self, regime: Regime) -> list[str]:
-        """The entrant with the smallest regret and those that cannot be told from it, for their intervals overlap; best first."""
-        found = {name: self.final(regime, name, "oracle") for name in self.entrants}
+        """The method with the smallest regret and those that cannot be told from it, for their intervals overlap; best first."""
+        found = {name: self.final(regime, name, "oracle") for name in self.methods}
         best = min(found.values(), key=lambda value: value.mean)
         near = [name for name, value in found.items() if value.mean - value.ci95 <= best.mean + best.ci95]
         return sorted(near, key=lambda name: found[name].mean)

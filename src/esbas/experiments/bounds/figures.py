@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 from esbas import regret
-from esbas.experiments.bounds.analysis import FIT_EPOCHS, Cell, Study
+from esbas.experiments.bounds.analysis import FIT_EPOCHS, BoundsAnalysis, Cell
 from esbas.experiments.bounds.setup import Floats, Regime, Whole
 from esbas.reporting import estimates
 from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_figure, new_panels
@@ -44,9 +44,9 @@ def brief(value: float) -> str:
     return f"{value / 1000:.3g}k" if value >= 10_000 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def exponents_figure(study: Study) -> Figure:
+def exponents_figure(analysis: BoundsAnalysis) -> Figure:
     """Every cell of Table 1: the bound's exponent and what was measured."""
-    listed = study.cells[study.esbas[0]]
+    listed = analysis.cells[analysis.esbas[0]]
     groups = (
         [cell for cell in listed if cell.quantity == "short-sighted" and cell.regime.own == 1],
         [cell for cell in listed if cell.quantity == "absolute" and cell.regime.own == 1],
@@ -56,12 +56,12 @@ def exponents_figure(study: Study) -> Figure:
     figure, axes = new_figure(8.5, 1.4 + 0.28 * len(rows))
     for y, cell in enumerate(rows):
         if cell is not None:
-            _exponent_row(axes, y, cell, study)
+            _exponent_row(axes, y, cell, analysis)
     axes.set_yticks(range(len(rows)), ["" if cell is None else _cell_text(cell) for cell in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     label(axes, x="exponent of growth [1], the bound's logarithms set apart", y="", title="Measured growth, and Table 1")
-    handles = [Line2D([], [], color=COLOURS[k], marker="o", markersize=4.5, label=name) for k, name in enumerate(study.esbas)]
+    handles = [Line2D([], [], color=COLOURS[k], marker="o", markersize=4.5, label=name) for k, name in enumerate(analysis.esbas)]
     handles.append(Line2D([], [], color=INK, linewidth=2.5, label="Table 1"))
     handles.append(Line2D([], [], color=QUIET, linewidth=2.5, linestyle=DOTTED, label="Theorem 3, where it differs"))
     figure.legend(handles=handles, loc="outside lower center", frameon=False, fontsize=9, ncols=4)
@@ -74,30 +74,30 @@ def _cell_text(cell: Cell) -> str:
     return typeset(f"ρ_abs, {gap_text(cell.regime)}, {own_text(cell.regime)}")
 
 
-def _exponent_row(axes: Axes, y: float, cell: Cell, study: Study) -> None:
+def _exponent_row(axes: Axes, y: float, cell: Cell, analysis: BoundsAnalysis) -> None:
     span = [y - 0.4, y + 0.4]
     if cell.printed is not None:
         axes.plot([cell.printed.exponent] * 2, span, color=INK, linewidth=2.5, solid_capstyle="butt")
     if cell.printed != cell.proven:
         axes.plot([cell.proven.exponent] * 2, span, color=QUIET, linewidth=2.5, linestyle=DOTTED)
-    for k, name in enumerate(study.esbas):
-        fit = next(c.fit for c in study.cells[name] if c.regime == cell.regime and c.quantity == cell.quantity)
+    for k, name in enumerate(analysis.esbas):
+        fit = next(c.fit for c in analysis.cells[name] if c.regime == cell.regime and c.quantity == cell.quantity)
         height = y + (0.18 if k else -0.18)
         axes.plot([fit.low, fit.high], [height] * 2, color=COLOURS[k], linewidth=1.6)
         axes.plot([fit.exponent], [height], "o", color=COLOURS[k], markersize=4.5)
 
 
-def growth_figure(study: Study, regimes: list[Regime], *, quantity: str) -> Figure:
+def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: str) -> Figure:
     """Regret against meta-time, one panel per regime, with the bound's shape through where the fit begins."""
     figure, panels = _grid(len(regimes), columns=4, height=3.1)
     for axes, regime in zip(panels, regimes, strict=False):
-        for k, name in enumerate(study.esbas):
-            runs = study.runs[regime.name, name]
+        for k, name in enumerate(analysis.esbas):
+            runs = analysis.runs[regime.name, name]
             mean, ci95 = estimates(getattr(runs, quantity))
             curve_with_band(axes, runs.times, mean, ci95, name, colour=COLOURS[k])
-            late = runs.times >= study.horizon >> FIT_EPOCHS
+            late = runs.times >= analysis.horizon >> FIT_EPOCHS
             _bound(axes, regime, quantity, runs.times[late], mean[late], colour=COLOURS[k])
-        _log_log(axes, first=8, last=study.horizon)
+        _log_log(axes, first=8, last=analysis.horizon)
         title = gap_text(regime) + ("" if quantity == "short_sighted" else f", {own_text(regime)}")
         label(axes, x=TIME, y=typeset(f"{SIGNS[quantity]}(T) [return]"), title=typeset(title, bold=True))
     handles, names = panels[0].get_legend_handles_labels()
@@ -139,13 +139,13 @@ def _log_log(axes: Axes, *, first: int, last: int) -> None:
     axes.minorticks_off()  # many panels: less is more, and much faster to draw
 
 
-def theorem_3_figure(study: Study) -> Figure:
+def theorem_3_figure(analysis: BoundsAnalysis) -> Figure:
     """ρ_abs over Theorem 3's right side without κ log T: below 1, no κ is needed."""
     figure, axes = new_figure(9, 5)
-    own = sorted({regime.own for regime in study.fitted}, reverse=True)
-    gaps = sorted({regime.gap for regime in study.fitted})
-    for regime in study.fitted:
-        theorem = study.theorems[regime.name, study.esbas[0]]
+    own = sorted({regime.own for regime in analysis.fitted}, reverse=True)
+    gaps = sorted({regime.gap for regime in analysis.fitted})
+    for regime in analysis.fitted:
+        theorem = analysis.theorems[regime.name, analysis.esbas[0]]
         colour, style = COLOURS[gaps.index(regime.gap) % len(COLOURS)], STYLES[own.index(regime.own) % len(STYLES)]
         text = typeset(f"{gap_text(regime)}, {own_text(regime)}")
         axes.plot(theorem.times_3, theorem.share_3, linestyle=style, color=colour, linewidth=1.6, label=text)
@@ -157,39 +157,39 @@ def theorem_3_figure(study: Study) -> Figure:
     return figure
 
 
-def rivals_figure(study: Study) -> Figure:
+def rivals_figure(analysis: BoundsAnalysis) -> Figure:
     """The regret of every meta-algorithm against the oracle, one panel per regime."""
-    figure, panels = _grid(len(study.compared), columns=3, height=3.7)
-    for axes, regime in zip(panels, study.compared, strict=False):
-        for k, name in enumerate(study.entrants):
-            runs = study.runs[regime.name, name]
+    figure, panels = _grid(len(analysis.compared), columns=3, height=3.7)
+    for axes, regime in zip(panels, analysis.compared, strict=False):
+        for k, name in enumerate(analysis.methods):
+            runs = analysis.runs[regime.name, name]
             look = {"colour": COLOURS[k % len(COLOURS)], "style": STYLES[k // len(COLOURS)]}
             curve_with_band(axes, runs.times, *estimates(runs.oracle), name, width=2.4 if k < 3 else 1.3, **look)
-        _log_log(axes, first=64, last=study.horizon)
+        _log_log(axes, first=64, last=analysis.horizon)
         label(axes, x=TIME, y="regret against the oracle [return]", title=typeset(gap_text(regime), bold=True))
     handles, names = panels[0].get_legend_handles_labels()
-    panels[len(study.compared)].legend(handles, names, loc="center", frameon=False, fontsize=11, ncols=2)
+    panels[len(analysis.compared)].legend(handles, names, loc="center", frameon=False, fontsize=11, ncols=2)
     return figure
 
 
-def best_figure(study: Study) -> Figure:
+def best_figure(analysis: BoundsAnalysis) -> Figure:
     """Who is best where: the regret against the oracle at the horizon, coloured by how many times the best it is."""
-    names = list(study.entrants)
-    means = np.array([[study.final(regime, name, "oracle").mean for regime in study.compared] for name in names])
+    names = list(analysis.methods)
+    means = np.array([[analysis.final(regime, name, "oracle").mean for regime in analysis.compared] for name in names])
     times_best = np.log10(means / means.min(axis=0))
     figure, axes = new_figure(10, 0.42 * len(names) + 1.4)
     axes.imshow(times_best, cmap="YlOrRd", vmin=0, vmax=3, aspect="auto")
-    for column, regime in enumerate(study.compared):
-        leaders = study.leaders(regime)
+    for column, regime in enumerate(analysis.compared):
+        leaders = analysis.leaders(regime)
         for row, name in enumerate(names):
             text = brief(means[row, column])
             weight, colour = ("bold" if name in leaders else "normal"), ("white" if times_best[row, column] > 2 else INK)
             axes.text(column, row, text, ha="center", va="center", fontsize=10, fontweight=weight, color=colour)
-    axes.set_xticks(range(len(study.compared)), [typeset(gap_text(regime)) for regime in study.compared])
+    axes.set_xticks(range(len(analysis.compared)), [typeset(gap_text(regime)) for regime in analysis.compared])
     axes.set_yticks(range(len(names)), names)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    title = f"Regret against the oracle at T = {study.horizon:,} [return]; bold: the smallest"
+    title = f"Regret against the oracle at T = {analysis.horizon:,} [return]; bold: the smallest"
     label(axes, x="", y="", title=title)
     return figure

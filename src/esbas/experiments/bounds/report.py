@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from esbas.experiments.bounds.analysis import FIT_EPOCHS, TOLERANCE, Cell, Study
+from esbas.experiments.bounds.analysis import FIT_EPOCHS, TOLERANCE, BoundsAnalysis, Cell
 from esbas.experiments.bounds.figures import (
     best_figure,
     brief,
@@ -33,44 +33,44 @@ THEOREM_HEADER = [
 ]
 
 
-def publish(results: Results, study: Study, console: Console) -> None:
+def publish(results: Results, analysis: BoundsAnalysis, console: Console) -> None:
     """Write everything, and print the tables."""
-    regimes = ["meta-algorithm", *(gap_text(regime) for regime in study.compared)]
-    results.table("table_1", CELL_HEADER, cell_rows(study))
-    results.table("theorems", THEOREM_HEADER, theorem_rows(study))
+    regimes = ["meta-algorithm", *(gap_text(regime) for regime in analysis.compared)]
+    results.table("table_1", CELL_HEADER, cell_rows(analysis))
+    results.table("theorems", THEOREM_HEADER, theorem_rows(analysis))
     for quantity in ("absolute", "oracle"):
-        results.table(f"rivals_{quantity}", regimes, rival_rows(study, quantity))
-    results.table("rivals_growth", regimes, rival_growth_rows(study))
-    results.table("curves", ["regime", "meta-algorithm", "T", "ρ_ss", "ρ_abs"], curve_rows(study))
-    logarithmic = [regime for regime in study.fitted if regime.own == 1]
-    slower = [regime for regime in study.fitted if regime.own != 1]
-    results.figure("exponents", exponents_figure(study))
-    results.figure("short_sighted", growth_figure(study, logarithmic, quantity="short_sighted"))
-    results.figure("absolute", growth_figure(study, slower, quantity="absolute"))
-    results.figure("theorem_3", theorem_3_figure(study))
-    results.figure("rivals", rivals_figure(study))
-    results.figure("best", best_figure(study))
-    results.summary(summary(study))
-    results.report("Regret bounds: Table 1 and Theorems 1-3", sections(study))
-    show(results, study, console)
+        results.table(f"rivals_{quantity}", regimes, rival_rows(analysis, quantity))
+    results.table("rivals_growth", regimes, rival_growth_rows(analysis))
+    results.table("curves", ["regime", "meta-algorithm", "T", "ρ_ss", "ρ_abs"], curve_rows(analysis))
+    logarithmic = [regime for regime in analysis.fitted if regime.own == 1]
+    slower = [regime for regime in analysis.fitted if regime.own != 1]
+    results.figure("exponents", exponents_figure(analysis))
+    results.figure("short_sighted", growth_figure(analysis, logarithmic, quantity="short_sighted"))
+    results.figure("absolute", growth_figure(analysis, slower, quantity="absolute"))
+    results.figure("theorem_3", theorem_3_figure(analysis))
+    results.figure("rivals", rivals_figure(analysis))
+    results.figure("best", best_figure(analysis))
+    results.summary(summary(analysis))
+    results.report("Regret bounds: Table 1 and Theorems 1-3", sections(analysis))
+    show(results, analysis, console)
 
 
-def show(results: Results, study: Study, console: Console) -> None:
+def show(results: Results, analysis: BoundsAnalysis, console: Console) -> None:
     """Print the tables in short."""
-    first = study.esbas[0]
+    first = analysis.esbas[0]
     rows: Rows = []
-    for cell in ordered(study.cells[first]):
+    for cell in ordered(analysis.cells[first]):
         where = [gap_text(cell.regime).removeprefix("gap "), own_text(cell.regime).removeprefix("own ")]
         sign = "ρ_ss" if cell.quantity == "short-sighted" else "ρ_abs"
         rows.append([*where, sign, cell.printed or "none", cell.fit, cell.verdict])
     _print(console, f"Table 1, {first}", ["gap", "own", "regret", "bound", "exponent and 95 % interval", "verdict"], rows)
     means: Rows = [
-        [name, *(brief(study.final(regime, name, "oracle").mean) for regime in study.compared)] for name in study.entrants
+        [name, *(brief(analysis.final(regime, name, "oracle").mean) for regime in analysis.compared)] for name in analysis.methods
     ]
-    header = ["gap", *(gap_text(regime).removeprefix("gap ") for regime in study.compared)]
-    _print(console, f"Who is best where: regret against the oracle at T = {study.horizon:,}", header, means)
-    for name in study.esbas:
-        console.print(verdict_text(study, name), highlight=False, soft_wrap=True)
+    header = ["gap", *(gap_text(regime).removeprefix("gap ") for regime in analysis.compared)]
+    _print(console, f"Who is best where: regret against the oracle at T = {analysis.horizon:,}", header, means)
+    for name in analysis.esbas:
+        console.print(verdict_text(analysis, name), highlight=False, soft_wrap=True)
     console.print(f"Report: {results.folder / 'report.html'}", soft_wrap=True, highlight=False)
 
 
@@ -84,9 +84,9 @@ def ordered(cells: list[Cell]) -> list[Cell]:
     return sorted(cells, key=lambda cell: (beyond(cell), cell.quantity == "absolute", cell.regime.own != 1))
 
 
-def verdict_text(study: Study, name: str) -> str:
+def verdict_text(analysis: BoundsAnalysis, name: str) -> str:
     """How many bounds hold, and which do not."""
-    cells = [cell for cell in study.cells[name] if not beyond(cell)]
+    cells = [cell for cell in analysis.cells[name] if not beyond(cell)]
     above = [_describe(cell) for cell in cells if cell.verdict == "above"]
     kept = f"{len(cells) - len(above)} of {len(cells)}"
     text = f"{name}: over the last {FIT_EPOCHS} doublings of T, {kept} measured regrets keep to the bounds of Table 1."
@@ -98,11 +98,11 @@ def _describe(cell: Cell) -> str:
     return f"the {cell.quantity} regret with {where} grows with exponent {cell.fit}, the bound is {cell.printed}"
 
 
-def cell_rows(study: Study) -> Rows:
+def cell_rows(analysis: BoundsAnalysis) -> Rows:
     """Table 1 with what was measured."""
     rows: Rows = []
-    for name in study.esbas:
-        for cell in ordered(study.cells[name]):
+    for name in analysis.esbas:
+        for cell in ordered(analysis.cells[name]):
             row: list[object] = [
                 gap_text(cell.regime),
                 own_text(cell.regime),
@@ -116,12 +116,12 @@ def cell_rows(study: Study) -> Rows:
     return rows
 
 
-def theorem_rows(study: Study) -> Rows:
+def theorem_rows(analysis: BoundsAnalysis) -> Rows:
     """The theorems' inequalities."""
     rows: Rows = []
-    for name in study.esbas:
-        for regime in study.fitted:
-            found = study.theorems[regime.name, name]
+    for name in analysis.esbas:
+        for regime in analysis.fitted:
+            found = analysis.theorems[regime.name, name]
             peak = int(found.kappa_3.argmax())
             theorem_2 = float(found.ratio_2[-1]), float(found.ratio_2.max())
             theorem_3 = float(found.kappa_3[peak]), int(found.times_3[peak])
@@ -129,62 +129,63 @@ def theorem_rows(study: Study) -> Rows:
     return rows
 
 
-def rival_rows(study: Study, quantity: str) -> Rows:
+def rival_rows(analysis: BoundsAnalysis, quantity: str) -> Rows:
     """A regret at the horizon."""
-    return [[name, *(study.final(regime, name, quantity) for regime in study.compared)] for name in study.entrants]
+    return [[name, *(analysis.final(regime, name, quantity) for regime in analysis.compared)] for name in analysis.methods]
 
 
-def rival_growth_rows(study: Study) -> Rows:
+def rival_growth_rows(analysis: BoundsAnalysis) -> Rows:
     """The exponents of the absolute regret."""
-    return [[name, *(str(study.exponent(regime, name)) for regime in study.compared)] for name in study.entrants]
+    return [[name, *(str(analysis.exponent(regime, name)) for regime in analysis.compared)] for name in analysis.methods]
 
 
-def curve_rows(study: Study) -> Rows:
+def curve_rows(analysis: BoundsAnalysis) -> Rows:
     """The means behind the figures."""
     return [
         [regime, name, int(time), float(short_sighted), float(absolute)]
-        for (regime, name), runs in study.runs.items()
+        for (regime, name), runs in analysis.runs.items()
         for time, short_sighted, absolute in zip(
             runs.times, runs.short_sighted.mean(axis=0), runs.absolute.mean(axis=0), strict=True
         )
     ]
 
 
-def summary(study: Study) -> dict[str, Any]:
+def summary(analysis: BoundsAnalysis) -> dict[str, Any]:
     """The numbers of the tables, by name."""
     rivals = {
         regime.name: {
-            "best": study.leaders(regime),
-            "absolute": {name: study.final(regime, name, "absolute") for name in study.entrants},
-            "oracle": {name: study.final(regime, name, "oracle") for name in study.entrants},
-            "relative": {name: study.relative(regime, name) for name in study.entrants},
-            "exponent": {name: vars(study.exponent(regime, name)) for name in study.entrants},
+            "best": analysis.leaders(regime),
+            "absolute": {name: analysis.final(regime, name, "absolute") for name in analysis.methods},
+            "oracle": {name: analysis.final(regime, name, "oracle") for name in analysis.methods},
+            "relative": {name: analysis.relative(regime, name) for name in analysis.methods},
+            "exponent": {name: vars(analysis.exponent(regime, name)) for name in analysis.methods},
         }
-        for regime in study.compared
+        for regime in analysis.compared
     }
     return {
-        "horizon": study.horizon,
-        "verdicts": {name: verdict_text(study, name) for name in study.esbas},
-        "cells": [dict(zip(CELL_HEADER, row, strict=True)) for row in cell_rows(study)],
-        "theorems": [dict(zip(THEOREM_HEADER, row, strict=True)) for row in theorem_rows(study)],
+        "horizon": analysis.horizon,
+        "verdicts": {name: verdict_text(analysis, name) for name in analysis.esbas},
+        "cells": [dict(zip(CELL_HEADER, row, strict=True)) for row in cell_rows(analysis)],
+        "theorems": [dict(zip(THEOREM_HEADER, row, strict=True)) for row in theorem_rows(analysis)],
         "rivals": rivals,
     }
 
 
-def sections(study: Study) -> list[Section]:
+def sections(analysis: BoundsAnalysis) -> list[Section]:
     """The report."""
-    verdicts = "\n\n".join(verdict_text(study, name) for name in study.esbas)
-    kappa = max(float(found.kappa_3.max()) for found in study.theorems.values())
-    ratio_1 = max(found.ratio_1 for found in study.theorems.values())
-    regimes = ["meta-algorithm", *(gap_text(regime) for regime in study.compared)]
-    best = "\n\n".join(f"Best with {gap_text(regime)}: {', '.join(study.leaders(regime))}." for regime in study.compared)
-    ours, theirs = study.entrants[study.esbas[0]].runs, min(entrant.runs for entrant in study.entrants.values())
+    verdicts = "\n\n".join(verdict_text(analysis, name) for name in analysis.esbas)
+    kappa = max(float(found.kappa_3.max()) for found in analysis.theorems.values())
+    ratio_2 = max(float(found.ratio_2.max()) for found in analysis.theorems.values())
+    ratio_1 = max(found.ratio_1 for found in analysis.theorems.values())
+    regimes = ["meta-algorithm", *(gap_text(regime) for regime in analysis.compared)]
+    best = "\n\n".join(f"Best with {gap_text(regime)}: {', '.join(analysis.leaders(regime))}." for regime in analysis.compared)
+    ours, theirs = analysis.methods[analysis.esbas[0]].runs, min(method.runs for method in analysis.methods.values())
     return [
         Section(
             "What was measured",
             f"""Two synthetic learners: what a policy is worth is a given function of the number of trajectories it was learnt
             from, and returns are 0 or 1 with that expectation. Expectations are known, so pseudo-regrets are exact but for the
-            choices. Means are over {ours:,} runs of ESBAS and {theirs:,} of each rival, up to T = {study.horizon:,}.
+            choices. Means are over {ours:,} runs of ESBAS and {theirs:,} of each rival, up to T = {analysis.horizon:,}.
 
             {verdicts}""",
         ),
@@ -201,7 +202,7 @@ def sections(study: Study) -> list[Section]:
 
             The last rows of each meta-algorithm are beyond what the table says: there the gap closes faster than the learners
             converge (c* < c†). The printed bound and the grey cell take the opposite for granted; Theorem 3 covers both.""",
-            table=(CELL_HEADER, cell_rows(study)),
+            table=(CELL_HEADER, cell_rows(analysis)),
         ),
         Section("Exponents", figure="exponents", caption="Dots: measured, with 95 % intervals. Bars: the bounds' exponents."),
         Section("Short-sighted regret", figure="short_sighted", caption="Mean with 95 % band; dashed: the bound's shape."),
@@ -210,36 +211,36 @@ def sections(study: Study) -> list[Section]:
             "Theorems 1-3",
             f"""Theorem 1: ρ_abs is at most {ratio_1:.2f} times that of the worst learner alone, at any T.
 
-            Theorem 2: ρ_ss over Σ β/Δ_β† is at most {max(float(found.ratio_2.max()) for found in study.theorems.values()):.2f} at
+            Theorem 2: ρ_ss over Σ β/Δ_β† is at most {ratio_2:.2f} at
             the end of any epoch from the second on. Where UCB1 tells the arms apart it comes to ξ ln 2, if T is large.
 
             Theorem 3: at T >= 9K² = 36 the largest κ that is needed is {kappa:.3f}:
             {"the inequality holds without κ" if kappa <= 0 else "it is finite"}. No chance is in that: learners that share all
             trajectories learn equally fast whoever plays, so ρ_abs - ρ_ss is the shortfall of the best arm at the time.""",
-            table=(THEOREM_HEADER, theorem_rows(study)),
+            table=(THEOREM_HEADER, theorem_rows(analysis)),
             figure="theorem_3",
             caption="Below 1 Theorem 3 holds with any κ > 0.",
         ),
         Section(
             "Who is best where",
-            f"""Regret at T = {study.horizon:,} against an oracle that plays the arm that is best at the time, with learners that
+            f"""Regret at T = {analysis.horizon:,} against an oracle that plays the best arm at each time, with learners that
             learn after every trajectory: ρ_abs but for a constant. ESBAS also pays for learning at the starts of epochs alone;
             all others choose among arms that learn all the time, with the defaults of their papers for this horizon. In the
             crossing regime a slow learner overtakes a fast one.
 
             {best}""",
-            table=(regimes, rival_rows(study, "oracle")),
+            table=(regimes, rival_rows(analysis, "oracle")),
             figure="best",
             caption="The same in colours: how many times the regret of the best, on a logarithmic scale.",
         ),
         Section("Rivals along the run", figure="rivals", caption="Mean regret against the oracle with 95 % bands."),
-        Section("Absolute pseudo-regret of rivals", table=(regimes, rival_rows(study, "absolute"))),
+        Section("Absolute pseudo-regret of rivals", table=(regimes, rival_rows(analysis, "absolute"))),
         Section(
             "How rivals' regret grows",
             """Exponents of the absolute pseudo-regret over the last doublings, logarithms not set apart, with 95 % intervals.
             SW-UCB, D-UCB, Exp3, Exp3.S and Rexp3 are tuned for the horizon: along the run their regret may grow as T, and yet
             with the horizon as their bounds say.""",
-            table=(regimes, rival_growth_rows(study)),
+            table=(regimes, rival_growth_rows(analysis)),
         ),
     ]
 

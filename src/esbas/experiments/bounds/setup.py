@@ -17,7 +17,7 @@ DELAY = 4096  # trajectories before a wide gap begins to close: so it is still t
 
 
 @dataclass(frozen=True)
-class Learner:
+class SyntheticLearner:
     """Expected return after n trajectories: limit - Σ amplitude (1 + n / delay)^-exponent; returns are 0 or 1."""
 
     limit: float
@@ -43,7 +43,7 @@ class Regime:
     """
 
     name: str
-    learners: tuple[Learner, ...]
+    learners: tuple[SyntheticLearner, ...]
     gap: float
     own: float
     compared: bool = False
@@ -75,15 +75,15 @@ def two_learners(gap: float, own: float, *, compared: bool = False) -> Regime:
     """The best one falls short by T^-own; the other one by T^-gap more. The better arm is the second: ties go to the worse."""
     best = (SHORTFALL, 1.0, own)
     if gap == 0:
-        other = Learner(LIMIT - WIDE, (best,))
+        other = SyntheticLearner(LIMIT - WIDE, (best,))
     else:
-        other = Learner(LIMIT, (best, (WIDE, DELAY, gap) if gap < 0.5 else (NARROW, 1.0, gap)))
-    return Regime(f"gap-{gap:g}-own-{own:g}", (other, Learner(LIMIT, (best,))), gap, own, compared)
+        other = SyntheticLearner(LIMIT, (best, (WIDE, DELAY, gap) if gap < 0.5 else (NARROW, 1.0, gap)))
+    return Regime(f"gap-{gap:g}-own-{own:g}", (other, SyntheticLearner(LIMIT, (best,))), gap, own, compared)
 
 
 CROSSING = Regime(
     "crossing",
-    (Learner(0.6, ((0.1, 1.0, 1.0),)), Learner(LIMIT, ((0.65, 2048.0, 0.5),))),
+    (SyntheticLearner(0.6, ((0.1, 1.0, 1.0),)), SyntheticLearner(LIMIT, ((0.65, 2048.0, 0.5),))),
     gap=0.0,
     own=0.5,
     compared=True,

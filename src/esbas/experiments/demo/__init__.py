@@ -9,10 +9,10 @@ from pathlib import Path
 from esbas.envs import FruitMap
 from esbas.experiments.checks import check_sweep
 from esbas.experiments.demo.account import tell
-from esbas.experiments.gridworld.analysis import Analysis
+from esbas.experiments.gridworld.analysis import GridworldAnalysis
 from esbas.experiments.gridworld.setup import RATES, Setup
 from esbas.experiments.gridworld.sweep import sweep
-from esbas.kernels.fruit_grid import Counters
+from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Results
 
 EASY_MAP = "F..F\n.##.\n...."
@@ -64,7 +64,7 @@ def main(config: Demo) -> None:
             description=f"demo, {selector.upper()}",
             note=partial(_shares_so_far, selector),
         )
-        analyses[selector] = Analysis(setup, counters)
+        analyses[selector] = GridworldAnalysis(setup, counters)
     tell(results, analyses)
 
 

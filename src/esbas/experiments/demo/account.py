@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from esbas.experiments.gridworld.analysis import Analysis, title
+from esbas.experiments.gridworld.analysis import GridworldAnalysis, title
 from esbas.experiments.gridworld.setup import RATES
 from esbas.reporting import Results, Section, estimate, estimates, figures, terminal
 
@@ -29,7 +29,7 @@ WHEN = {"ssbas": "from every step", "esbas": "by epochs"}
 _RATES = [str(rate) for rate in RATES]
 
 
-def tell(results: Results, analyses: Mapping[str, Analysis]) -> None:
+def tell(results: Results, analyses: Mapping[str, GridworldAnalysis]) -> None:
     """Write table, figure, summary and report; print table, findings and where the report is."""
     lines = [(analysis, selector, name) for selector, analysis in analyses.items() for name in analysis.names]
     runs = len(lines[0][0].transitions(lines[0][2]))
@@ -60,7 +60,7 @@ def tell(results: Results, analyses: Mapping[str, Analysis]) -> None:
     terminal.print_text(*findings, f"Report: {results.folder / 'report.html'}")
 
 
-def draw(analyses: Mapping[str, Analysis]) -> Figure:
+def draw(analyses: Mapping[str, GridworldAnalysis]) -> Figure:
     """Learning curves on top, selection shares below; SSBAS on the left, ESBAS on the right."""
     figure, panels = figures.new_panels(2, columns=len(analyses), width=10, height=6.8)
     for column, (selector, analysis) in enumerate(analyses.items()):
@@ -91,7 +91,7 @@ def _who(name: str) -> str:
     return f"{title(name)} alone" if name in _RATES else title(name)
 
 
-def _finding(analysis: Analysis, selector: str) -> str:
+def _finding(analysis: GridworldAnalysis, selector: str) -> str:
     """The selector against the learners that turned out best alone: means of the differences, run by run."""
     whole = {name: analysis.whole(name) for name in analysis.names}  # (R,) each
     last = {name: analysis.objective(name)[:, -1] for name in analysis.names}

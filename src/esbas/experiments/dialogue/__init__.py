@@ -11,7 +11,7 @@ from esbas.errors import require
 from esbas.experiments.checks import check_sweep
 from esbas.experiments.dialogue import constants
 from esbas.experiments.dialogue.analysis import analyse
-from esbas.experiments.dialogue.portfolio import Row, parse
+from esbas.experiments.dialogue.notation import TableRow, parse
 from esbas.experiments.dialogue.report import publish
 from esbas.experiments.dialogue.setup import PROTOCOL, RIDGE, TABLE
 from esbas.experiments.dialogue.sweep import sweep
@@ -65,7 +65,7 @@ def main(config: Dialogue) -> None:
     publish(results, analyse(rows, outcomes, canonical), known)
 
 
-def chosen_rows(names: Sequence[str], *, no_reset: bool = False) -> dict[str, Row]:
+def chosen_rows(names: Sequence[str], *, no_reset: bool = False) -> dict[str, TableRow]:
     """The rows by name; "all" are those of the paper's table."""
     require(len(names) > 0, "there is a row", "name a portfolio, or all", rows=names)
     texts = [text for name in names for text in (TABLE if name.strip().lower() == "all" else [name])]
@@ -73,7 +73,7 @@ def chosen_rows(names: Sequence[str], *, no_reset: bool = False) -> dict[str, Ro
     return {row.name: row for row in (row.without_reset() if no_reset else row for row in rows)}
 
 
-def wanted_constants(rows: Iterable[Row]) -> dict[str, int]:
+def wanted_constants(rows: Iterable[TableRow]) -> dict[str, int]:
     """The mean returns of the constant policies that rows need, and how many of each: two sets for a second row."""
     wanted: dict[str, int] = {}
     for row in rows:
@@ -82,7 +82,7 @@ def wanted_constants(rows: Iterable[Row]) -> dict[str, int]:
     return wanted
 
 
-def _generated(results: Results, mu: str, count: int, console: Console) -> list[constants.Policy]:
+def _generated(results: Results, mu: str, count: int, console: Console) -> list[constants.ConstantPolicy]:
     """Policies from an earlier run into this folder, or new ones."""
     name = f"constant-{mu}-policies"
     part = results.part(name)

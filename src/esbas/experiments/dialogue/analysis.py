@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.experiments.dialogue import constants
-from esbas.experiments.dialogue.portfolio import Row
+from esbas.experiments.dialogue.notation import TableRow
 from esbas.experiments.dialogue.setup import EPOCHS, PAPER_INTERVAL, TABLE, Paper
 from esbas.experiments.dialogue.sweep import Known, Outcome, alone
 from esbas.reporting import Estimate, estimate, estimates
@@ -22,7 +22,7 @@ YES, READING, NO = "yes", "reading only", "no"
 class RowResult:
     """A row of the table."""
 
-    row: Row
+    row: TableRow
     outcome: Outcome
     best: str  # of its algorithms alone, by mean return over all runs
     worst: str
@@ -69,7 +69,7 @@ class RowResult:
         """How often each algorithm was selected, mean over runs and its interval, (epochs, K) each."""
         return estimates(self.outcome.selections / np.array(EPOCHS)[:, None])
 
-    def by_policy(self, known: Known) -> Iterator[tuple[constants.Policy, Estimate, Estimate]]:
+    def by_policy(self, known: Known) -> Iterator[tuple[constants.ConstantPolicy, Estimate, Estimate]]:
         """For rows with a constant: each of its policies with the regrets in the runs that had it."""
         for constant in self.row.constants[:1]:
             policies = constants.find(constant.mu, known, second=self.row.second)
@@ -79,7 +79,7 @@ class RowResult:
 
 
 @dataclass(frozen=True)
-class Analysis:
+class DialogueAnalysis:
     """The whole table."""
 
     rows: list[RowResult]
@@ -101,12 +101,12 @@ class Analysis:
         }
 
 
-def analyse(rows: Mapping[str, Row], outcomes: Mapping[str, Outcome], canonical: Mapping[str, Outcome]) -> Analysis:
+def analyse(rows: Mapping[str, TableRow], outcomes: Mapping[str, Outcome], canonical: Mapping[str, Outcome]) -> DialogueAnalysis:
     """Compare each row, run by run, with its algorithms alone."""
-    return Analysis([_row_result(row, outcomes[name], canonical) for name, row in rows.items()], canonical)
+    return DialogueAnalysis([_row_result(row, outcomes[name], canonical) for name, row in rows.items()], canonical)
 
 
-def _row_result(row: Row, outcome: Outcome, canonical: Mapping[str, Outcome]) -> RowResult:
+def _row_result(row: TableRow, outcome: Outcome, canonical: Mapping[str, Outcome]) -> RowResult:
     earned = {one.name: canonical[one.name].returns for one in alone(row)}  # (R, epochs) each
     by_mean = sorted(earned, key=lambda name: float(earned[name].sum(axis=1).mean()))
     best, worst = by_mean[-1], by_mean[0]

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from esbas.errors import InvalidValueError, UnknownNameError
 from esbas.experiments.dialogue.setup import GAME, PROTOCOL
 from esbas.kernels.counter import run_key
-from esbas.kernels.dialogue import Member
-from esbas.kernels.negotiation import mean_value, members, whole_run
+from esbas.kernels.dialogue.one_dialogue import Traits
+from esbas.kernels.dialogue.whole_runs import mean_value, members, whole_run
 
 POLICIES = 8
 """How many policies of the same mean return a row uses, run by run in turn: results depend on which policy has that mean."""
@@ -29,11 +29,11 @@ BATCHES = tuple(20 * 2**k for k in range(8))
 TOLERANCE = 0.003
 DIALOGUES = 1_000_000
 _MEASURES = (5_000, 0.02), (50_000, 0.006), (DIALOGUES, 0.0)  # dialogues, and three standard errors of their mean
-_SIMPLE_2 = Member(3, square=1)
+_SIMPLE_2 = Traits(3, square=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class ConstantPolicy:
     """A greedy policy on the features of simple-2, and how it came about."""
 
     candidate: int
@@ -49,13 +49,13 @@ class Policy:
 
 
 @cache
-def stored() -> dict[str, list[Policy]]:
+def stored() -> dict[str, list[ConstantPolicy]]:
     """The policies of constants.json by mean return, such as "1.01"."""
     data = json.loads(resources.files("esbas.experiments.dialogue").joinpath("constants.json").read_text("utf-8"))
-    return {mu: [Policy(**policy) for policy in policies] for mu, policies in data["policies"].items()}
+    return {mu: [ConstantPolicy(**policy) for policy in policies] for mu, policies in data["policies"].items()}
 
 
-def find(mu: str, known: Mapping[str, list[Policy]], *, second: bool) -> list[Policy]:
+def find(mu: str, known: Mapping[str, list[ConstantPolicy]], *, second: bool) -> list[ConstantPolicy]:
     """The policies that serve as constant-μ, or as its second set."""
     return known[mu][POLICIES : 2 * POLICIES] if second else known[mu][:POLICIES]
 
@@ -72,9 +72,9 @@ def nobody_has(mu: str, count: int) -> UnknownNameError:
     return UnknownNameError(f"nobody has a {name}: add --generate to make {count} such policies, or take one of {having}")
 
 
-def generate(wanted: Mapping[str, int], *, seed: int, candidates: int = 20_000) -> dict[str, list[Policy]]:
+def generate(wanted: Mapping[str, int], *, seed: int, candidates: int = 20_000) -> dict[str, list[ConstantPolicy]]:
     """Make so many policies of each mean return; fewer if that many candidates do not suffice."""
-    found: dict[str, list[Policy]] = {mu: [] for mu in wanted}
+    found: dict[str, list[ConstantPolicy]] = {mu: [] for mu in wanted}
     for candidate in range(candidates):
         open_means = {mu for mu, count in wanted.items() if len(found[mu]) < count}
         if not open_means:
@@ -84,7 +84,7 @@ def generate(wanted: Mapping[str, int], *, seed: int, candidates: int = 20_000) 
     return found
 
 
-def _try(candidate: int, wanted: Collection[str], seed: int) -> Iterator[tuple[str, Policy]]:
+def _try(candidate: int, wanted: Collection[str], seed: int) -> Iterator[tuple[str, ConstantPolicy]]:
     batch = BATCHES[candidate % len(BATCHES)]
     protocol = PROTOCOL._replace(epochs=np.array([batch, 1]))  # one epoch of random dialogues; learning starts the next one
     *_, learnt = whole_run(run_key(seed, "constant", candidate), GAME, members([_SIMPLE_2], [None]), protocol)
@@ -98,20 +98,20 @@ def _try(candidate: int, wanted: Collection[str], seed: int) -> Iterator[tuple[s
             return
     ci95 = 1.96 * deviation / DIALOGUES**0.5
     for mu in near:
-        yield mu, Policy(candidate=candidate, batch=batch, mean=round(mean, 5), ci95=round(ci95, 5), weights=weights)
+        yield mu, ConstantPolicy(candidate=candidate, batch=batch, mean=round(mean, 5), ci95=round(ci95, 5), weights=weights)
 
 
-def as_arrays(policies: Sequence[Policy], mu: str, count: int) -> dict[str, NDArray[Any]]:
+def as_arrays(policies: Sequence[ConstantPolicy], mu: str, count: int) -> dict[str, NDArray[Any]]:
     """For a results folder; refuses fewer policies than were wanted."""
     if len(policies) < count:
         raise InvalidValueError(
             f"a constant's mean return must be one that simple-2 learns from a small batch, but {len(policies)} of {count} "
             f"policies were found for constant-{mu}: take one from 0.90 to 1.14"
         )
-    return {name: np.array([getattr(policy, name) for policy in policies]) for name in Policy.__slots__}
+    return {name: np.array([getattr(policy, name) for policy in policies]) for name in ConstantPolicy.__slots__}
 
 
-def from_arrays(part: Mapping[str, NDArray[Any]]) -> list[Policy]:
+def from_arrays(part: Mapping[str, NDArray[Any]]) -> list[ConstantPolicy]:
     """What `as_arrays` made."""
     columns = {name: column.tolist() for name, column in part.items()}
-    return [Policy(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+    return [ConstantPolicy(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]

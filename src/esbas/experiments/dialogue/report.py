@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from esbas.experiments.dialogue.analysis import NO, READING, YES, Analysis
+from esbas.experiments.dialogue.analysis import NO, READING, YES, DialogueAnalysis
 from esbas.experiments.dialogue.constants import POLICIES
 from esbas.experiments.dialogue.figures import performance_figure, table_figure
 from esbas.experiments.dialogue.setup import EPOCHS, TRAJECTORIES
@@ -12,7 +12,7 @@ from esbas.reporting import Results, Section, estimate, estimates, terminal
 Rows = tuple[list[str], list[list[object]]]
 
 
-def publish(results: Results, analysis: Analysis, known: Known) -> None:
+def publish(results: Results, analysis: DialogueAnalysis, known: Known) -> None:
     """Write everything, and print the table."""
     runs = len(analysis.rows[0].against_best)
     table, alone, policies = main_table(analysis), canonical_table(analysis), policy_table(analysis, known)
@@ -54,7 +54,7 @@ def publish(results: Results, analysis: Analysis, known: Known) -> None:
     terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
-def main_table(analysis: Analysis) -> Rows:
+def main_table(analysis: DialogueAnalysis) -> Rows:
     """The paper's table beside ours."""
     rows: list[list[object]] = []
     for result in analysis.rows:
@@ -65,7 +65,7 @@ def main_table(analysis: Analysis) -> Rows:
     return header, rows
 
 
-def _full(analysis: Analysis) -> Rows:
+def _full(analysis: DialogueAnalysis) -> Rows:
     """The same with numbers in full, for table.csv."""
     rows: list[list[object]] = []
     for result in analysis.rows:
@@ -76,7 +76,7 @@ def _full(analysis: Analysis) -> Rows:
     return [*header.split(","), "w. best agrees", "w. worst agrees"], rows
 
 
-def canonical_table(analysis: Analysis) -> Rows:
+def canonical_table(analysis: DialogueAnalysis) -> Rows:
     """Each algorithm alone: mean return over the whole run and by epoch."""
     rows: list[list[object]] = []
     for name, outcome in analysis.canonical.items():
@@ -85,7 +85,7 @@ def canonical_table(analysis: Analysis) -> Rows:
     return ["algorithm", "mean return", *(f"epoch {epoch}" for epoch in range(len(EPOCHS)))], rows
 
 
-def policy_table(analysis: Analysis, known: Known) -> Rows:
+def policy_table(analysis: DialogueAnalysis, known: Known) -> Rows:
     """Rows with a constant, policy by policy."""
     rows: list[list[object]] = []
     for result in analysis.rows:
@@ -94,7 +94,7 @@ def policy_table(analysis: Analysis, known: Known) -> Rows:
     return ["portfolio", "policy", "learnt from", "mean return", "w. best", "w. worst"], rows
 
 
-def _selections(analysis: Analysis) -> Rows:
+def _selections(analysis: DialogueAnalysis) -> Rows:
     """Every point of every selection ratio."""
     rows: list[list[object]] = []
     for result in analysis.rows:

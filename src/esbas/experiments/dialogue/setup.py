@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from esbas.envs import NegotiationDialogue
-from esbas.envs.dialogue_user import UserModel
-from esbas.kernels.dialogue import Game
-from esbas.kernels.negotiation import Protocol
+from esbas.envs.dialogue.user import UserModel
+from esbas.kernels.dialogue.one_dialogue import Game
+from esbas.kernels.dialogue.whole_runs import Protocol
 
 EPOCHS = (20, *(20 * 2**k for k in range(11)))
 """The lengths of the 12 epochs: 20, 20, 40, ..., 20,480. Their sum is 40,960; the paper prints 40,920."""

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from esbas.engine import run_parts
 from esbas.experiments.dialogue import constants
-from esbas.experiments.dialogue.constants import Policy
-from esbas.experiments.dialogue.portfolio import Algorithm, Row
+from esbas.experiments.dialogue.constants import ConstantPolicy
+from esbas.experiments.dialogue.notation import DialogueAlgorithm, TableRow
 from esbas.experiments.dialogue.setup import GAME, PROTOCOL
 from esbas.kernels.counter import run_key
-from esbas.kernels.dialogue import Member
-from esbas.kernels.negotiation import Members, Protocol, members, whole_run
+from esbas.kernels.dialogue.one_dialogue import Traits
+from esbas.kernels.dialogue.whole_runs import Members, Protocol, members, whole_run
 from esbas.reporting import Results
 
 BLOCK = 50  # runs that are stored together
-Known = Mapping[str, list[Policy]]
+Known = Mapping[str, list[ConstantPolicy]]
 
 
 class Outcome(NamedTuple):
@@ -37,19 +37,19 @@ class Outcome(NamedTuple):
         return totals
 
 
-def alone(row: Row) -> list[Row]:
+def alone(row: TableRow) -> list[TableRow]:
     """The canonical meta-algorithms of a row: each of its algorithms alone, equal ones once."""
-    return [Row(one.name, (one,), second=row.second and bool(one.mu)) for one in dict.fromkeys(row.algorithms)]
+    return [TableRow(one.name, (one,), second=row.second and bool(one.mu)) for one in dict.fromkeys(row.algorithms)]
 
 
-def portfolio(row: Row, known: Known, run: int) -> Members:
+def portfolio(row: TableRow, known: Known, run: int) -> Members:
     """The kernel's view of a row in this run: its constants' policies take turns, its learners have noise of their own."""
-    kinds: list[Member] = []
+    kinds: list[Traits] = []
     weights: list[NDArray[np.float64] | None] = []
     for k, algorithm in enumerate(row.algorithms):
         if algorithm.mu:
             policies = constants.find(algorithm.mu, known, second=row.second)
-            kinds.append(Member(3, square=1, constant=1, keep=int(not row.reset)))
+            kinds.append(Traits(3, square=1, constant=1, keep=int(not row.reset)))
             weights.append(policies[run % len(policies)].array)
         else:
             instance = row.algorithms[:k].count(algorithm)
@@ -58,12 +58,12 @@ def portfolio(row: Row, known: Known, run: int) -> Members:
     return members(kinds, weights)
 
 
-def _learner(algorithm: Algorithm, instance: int) -> Member:
+def _learner(algorithm: DialogueAlgorithm, instance: int) -> Traits:
     base, seed = 3 if algorithm.base == "simple" else 2, zlib.crc32(f"{algorithm.name} {instance}".encode())
-    return Member(base, noise=algorithm.noise, square=int(algorithm.squares), seed=seed)
+    return Traits(base, noise=algorithm.noise, square=int(algorithm.squares), seed=seed)
 
 
-def one_run(row: Row, known: Known, *, seed: int, run: int, protocol: Protocol = PROTOCOL) -> Outcome:
+def one_run(row: TableRow, known: Known, *, seed: int, run: int, protocol: Protocol = PROTOCOL) -> Outcome:
     """One run as a whole; dialogue τ of run number `run` has the same costs, user and channel under every portfolio."""
     values, arms, acts, _ = whole_run(run_key(seed, "dialogue", run), GAME, portfolio(row, known, run), protocol)
     starts = np.concatenate([[0], np.cumsum(protocol.epochs)[:-1]])
@@ -71,14 +71,14 @@ def one_run(row: Row, known: Known, *, seed: int, run: int, protocol: Protocol =
     return Outcome(*(np.add.reduceat(column, starts, axis=0) for column in (values, chosen.astype(np.int64), acts)))
 
 
-def block(row: Row, known: Known, seed: int, protocol: Protocol, runs: Sequence[int]) -> dict[str, NDArray[Any]]:
+def block(row: TableRow, known: Known, seed: int, protocol: Protocol, runs: Sequence[int]) -> dict[str, NDArray[Any]]:
     """Several runs, stacked."""
     outcomes = [one_run(row, known, seed=seed, run=run, protocol=protocol) for run in runs]
     return {key: np.stack([getattr(outcome, key) for outcome in outcomes]) for key in Outcome._fields}
 
 
 def sweep(
-    results: Results, rows: Iterable[Row], known: Known, *, runs: int, seed: int, jobs: int, protocol: Protocol
+    results: Results, rows: Iterable[TableRow], known: Known, *, runs: int, seed: int, jobs: int, protocol: Protocol
 ) -> tuple[dict[str, Outcome], dict[str, Outcome]]:
     """The outcomes of the rows, and of their algorithms alone, which rows share; each by name."""
     table = {row.name: row for row in rows}

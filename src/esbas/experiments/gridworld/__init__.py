@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from esbas.experiments.checks import check_sweep
-from esbas.experiments.gridworld.analysis import Analysis
+from esbas.experiments.gridworld.analysis import GridworldAnalysis
 from esbas.experiments.gridworld.report import publish
 from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
 from esbas.experiments.gridworld.sweep import sweep
@@ -55,4 +55,4 @@ def main(config: Gridworld) -> None:
     folder = Path("esbas-gridworld") if config.out is None else config.out
     results = Results(folder, command="esbas reproduce gridworld", config=options)
     counters = sweep(results, setup, [*COMPILED, *also], runs=config.runs, seed=config.seed, jobs=config.jobs)
-    publish(results, Analysis(setup, counters))
+    publish(results, GridworldAnalysis(setup, counters))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.experiments.gridworld.setup import RATES, Setup
-from esbas.kernels.fruit_grid import Counters
+from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Estimate, estimate, estimates
 
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ class Claim:
     verdict: str  # "holds", "more", "less", "no", "undecided" (the interval reaches over the border) or "not reached"
 
 
-class Analysis:
+class GridworldAnalysis:
     """The counters of all runs, per meta-algorithm, as means per episode."""
 
     def __init__(self, setup: Setup, counters: Mapping[str, Counters]) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from esbas.experiments.gridworld.analysis import Analysis, title
+from esbas.experiments.gridworld.analysis import GridworldAnalysis, title
 from esbas.experiments.gridworld.setup import RATES
 from esbas.reporting import Results, Section, estimates, terminal
 from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_panels, share_lines
@@ -12,7 +12,7 @@ from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label,
 _TIME = "meta-time τ [episodes]"
 
 
-def publish(results: Results, analysis: Analysis) -> None:
+def publish(results: Results, analysis: GridworldAnalysis) -> None:
     """Write everything, and print the tables."""
     runs = len(analysis.transitions("ssbas"))
     header, rows = analysis.table()
@@ -44,7 +44,7 @@ def publish(results: Results, analysis: Analysis) -> None:
     terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
-def selection_figure(analysis: Analysis) -> Figure:
+def selection_figure(analysis: GridworldAnalysis) -> Figure:
     """Figure 5: who is selected when, one panel per selector."""
     selectors = [name for name in analysis.names if len(analysis.arms[name]) > 1]
     figure, panels = new_panels(len(selectors), width=8, height=1 + 3 * len(selectors), share_x=True)
@@ -57,7 +57,7 @@ def selection_figure(analysis: Analysis) -> Figure:
     return figure
 
 
-def time_figure(analysis: Analysis) -> Figure:
+def time_figure(analysis: GridworldAnalysis) -> Figure:
     """Mean time per episode: the whole run, and below its late part magnified."""
     figure, (whole, late) = new_panels(2, width=8, height=8)
     for axes in (whole, late):
@@ -80,7 +80,7 @@ def time_figure(analysis: Analysis) -> Figure:
     return figure
 
 
-def _magnify(axes: Axes, analysis: Analysis) -> None:
+def _magnify(axes: Axes, analysis: GridworldAnalysis) -> None:
     """The last two decades, from just below the optimum up to where most curves are at home."""
     first, last = analysis.edges[-1] / 100, analysis.edges[-1]
     optimum = analysis.setup.grid.optimum()
@@ -98,7 +98,7 @@ def _look(name: str) -> tuple[str, str, float]:
     return {"ssbas": (INK, "-", 2.6), "annealed": (COLOURS[5], "--", 1.8)}.get(name, (COLOURS[6], "-.", 1.8))
 
 
-def _curves(analysis: Analysis) -> tuple[list[str], list[list[object]]]:
+def _curves(analysis: GridworldAnalysis) -> tuple[list[str], list[list[object]]]:
     """Every point of every curve."""
     arms = sorted({arm for name in analysis.names for arm in analysis.arms[name]})
     rows: list[list[object]] = []

@@ -11,7 +11,7 @@ import esbas
 from esbas import selectors
 from esbas.envs import FruitGrid, FruitMap
 from esbas.errors import InvalidValueError, require
-from esbas.kernels.fruit_grid import FAILURE, MAX_STEPS, Learning
+from esbas.kernels.fruit_grid.whole_runs import FAILURE, MAX_STEPS, Learning
 from esbas.learners import TabularQ, schedules
 from esbas.objective import Objective, success_time
 from esbas.selectors.registry import make_selector

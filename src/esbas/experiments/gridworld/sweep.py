@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 import esbas
 from esbas.engine import run_parts
 from esbas.experiments.gridworld.setup import COMPILED, XI, Setup
-from esbas.kernels import fruit_grid
-from esbas.kernels.fruit_grid import Counters
-from esbas.kernels.random import stream
+from esbas.kernels.fruit_grid import whole_runs
+from esbas.kernels.fruit_grid.random import stream
+from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Results
 
 BLOCK = 25  # runs that are stored together
@@ -21,9 +21,9 @@ Arrays = dict[str, NDArray[Any]]
 
 def compiled_run(setup: Setup, name: str, *, seed: int, run: int) -> Counters:
     """One run as a whole; run number `run` begins with the same random numbers under every meta-algorithm."""
-    task, learning = fruit_grid.task(setup.grid), setup.learning(name)
+    task, learning = whole_runs.task(setup.grid), setup.learning(name)
     epochal = setup.epochal or name == "esbas"
-    counted = fruit_grid.whole_run(stream(seed, "gridworld", run), task, learning, XI, epochal, setup.edges())
+    counted = whole_runs.whole_run(stream(seed, "gridworld", run), task, learning, XI, epochal, setup.edges())
     return Counters(*counted)
 
 

@@ -8,12 +8,12 @@ import numpy as np
 
 import esbas
 from esbas import seeding
-from esbas.envs import NegotiationDialogue, negotiation_return, write_dialogues
-from esbas.envs.dialogue_transcript import outcome, transcript
+from esbas.envs import DialogueFeatures, NegotiationDialogue, negotiation_return, write_dialogues
+from esbas.envs.dialogue.transcript import outcome, transcript
 from esbas.errors import require
 from esbas.experiments.play.person import PersonAsSystem, PersonAsUser, Quit, ask
 from esbas.learner import Policy
-from esbas.learners import DialogueFeatures, LinearFQI, linear_constant
+from esbas.learners import LinearFQI, linear_constant
 
 TRAINING = 1280  # dialogues: seven epochs of 20, 20, 40, ..., 640
 

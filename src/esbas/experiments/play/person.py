@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from esbas.envs import NegotiationDialogue, UserAct
-from esbas.envs.dialogue_log import SYSTEM, Act
-from esbas.envs.dialogue_transcript import cost_line, letter, turn
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, PROPOSE
-from esbas.envs.negotiation import ASK_REPEAT, END_DIAL, REF_INSIST, REF_NEW_PROP, SYSTEM_ACCEPT, Floats
+from esbas.envs.dialogue.log import SYSTEM, Act
+from esbas.envs.dialogue.negotiation import ASK_REPEAT, END_DIAL, REF_INSIST, REF_NEW_PROP, SYSTEM_ACCEPT, Floats
+from esbas.envs.dialogue.transcript import cost_line, letter, turn
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
 
 
 class Quit(Exception):  # noqa: N818  # nothing is wrong

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from esbas.bandits.balancing import balancing_radius
+from esbas.compiling import compiled
 from esbas.kernels.bounds.play import Floats, Keys, Whole, count, play, take_largest, tell
-from esbas.kernels.compile import compiled
 
 radius = compiled(balancing_radius)
 

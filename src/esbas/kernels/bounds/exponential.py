@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from esbas.bandits.exp3 import exp3_gain, mixed
+from esbas.compiling import compiled
 from esbas.kernels.bounds.play import Floats, Keys, Whole, draw, play, tell
-from esbas.kernels.compile import compiled
 
 gain, mix = compiled(exp3_gain), compiled(mixed)
 

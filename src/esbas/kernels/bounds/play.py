@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 from esbas.kernels.counter import uniform
 
 Floats = NDArray[np.float64]

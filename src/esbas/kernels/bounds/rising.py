@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from esbas.bandits.rising import rising_bonus
+from esbas.compiling import compiled
 from esbas.kernels.bounds.play import Floats, Keys, Whole, play, take_largest, tell
-from esbas.kernels.compile import compiled
 
 bonus = compiled(rising_bonus)
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from esbas.bandits.ucb import ucb_bonus
+from esbas.compiling import compiled
 from esbas.kernels.bounds.play import Floats, Keys, Whole, count, mean_or_first, play, take_largest, tell
-from esbas.kernels.compile import compiled
 
 bonus = compiled(ucb_bonus)
 

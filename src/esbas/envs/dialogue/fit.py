@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs.dialogue_log import SYSTEM, Act, Dialogue
+from esbas.envs.dialogue.log import SYSTEM, Act, Dialogue
 from esbas.errors import EsbasError, InvalidValueError, require
 
 Floats = NDArray[np.floating]
 Five = tuple[float, float, float, float, float]
 
 
-class Answer(NamedTuple):
+class UserAnswer(NamedTuple):
     """What a user did with a proposal of the system."""
 
     gap: float  # its cost of the proposal minus that of its own last one
@@ -48,7 +48,7 @@ def fit_user(dialogues: Iterable[Dialogue]) -> tuple[Five, Five]:
     return (slope, intercept / slope, drift / slope, hang_up, concede), (*errors, hang_up_error, concede_error)
 
 
-def _answers(dialogue: Dialogue, number: int) -> Iterator[Answer]:
+def _answers(dialogue: Dialogue, number: int) -> Iterator[UserAnswer]:
     """The user's answers; acts that the model never does are errors."""
     place = dialogue.place or f"dialogue {number}"
     costs, options = dialogue.user_costs, len(dialogue.user_costs)
@@ -68,7 +68,7 @@ def _answers(dialogue: Dialogue, number: int) -> Iterator[Answer]:
                 assert asked.option is not None  # a proposal, by the rules of the game
                 gap = costs[asked.option] - costs[order[own]]
                 chose = proposed is not None and rank >= 0
-                yield Answer(gap, acts, act.act == "accept", act.act == "hang_up", proposed != rank if chose else None)
+                yield UserAnswer(gap, acts, act.act == "accept", act.act == "hang_up", proposed != rank if chose else None)
         except EsbasError as error:
             remedy = "leave the dialogue out, or write a user of your own"
             raise InvalidValueError(f"{place}, act {position}: {error}: {remedy}") from None

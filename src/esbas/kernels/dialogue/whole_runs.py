@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from esbas.bandits import ucb
-from esbas.kernels.compile import compiled
-from esbas.kernels.dialogue import (
+from esbas.compiling import compiled
+from esbas.kernels.dialogue.fitted_q import LANES, fitted_q, inverse
+from esbas.kernels.dialogue.one_dialogue import (
     ACTION,
     ACTIONS,
     COLUMNS,
@@ -21,15 +22,14 @@ from esbas.kernels.dialogue import (
     Floats,
     Game,
     Integers,
-    Member,
     Scratch,
+    Traits,
     Whole,
     feature_total,
     fill_row,
     new_scratch,
     play,
 )
-from esbas.kernels.fitted_q import LANES, fitted_q, inverse
 
 _ucb_bonus = compiled(ucb.ucb_bonus)
 
@@ -37,7 +37,7 @@ _ucb_bonus = compiled(ucb.ucb_bonus)
 class Members(NamedTuple):
     """A portfolio."""
 
-    traits: Integers  # (K, 6): see Member
+    traits: Integers  # (K, 6): see Traits
     weights: Floats  # (K, A, D): of the constant policies; 0 for learners
 
 
@@ -52,7 +52,7 @@ class Protocol(NamedTuple):
     max_iterations: int
 
 
-def members(algorithms: Sequence[Member], constants: Sequence[Floats | None]) -> Members:
+def members(algorithms: Sequence[Traits], constants: Sequence[Floats | None]) -> Members:
     """The kernel's view of a portfolio; for each algorithm, the weights of its constant policy, (A, d), or None."""
     weights = np.zeros((len(algorithms), ACTIONS, max(feature_total(algorithm) for algorithm in algorithms)))
     for k, given in enumerate(constants):
@@ -113,9 +113,9 @@ def mean_value(key: np.uint64, game: Game, portfolio: Members, dialogues: int) -
 
 
 @compiled
-def _member(portfolio: Members, arm: int) -> Member:
+def _member(portfolio: Members, arm: int) -> Traits:
     traits = portfolio.traits
-    return Member(traits[arm, 0], traits[arm, 1], traits[arm, 2], traits[arm, 3], traits[arm, 4], traits[arm, 5])
+    return Traits(traits[arm, 0], traits[arm, 1], traits[arm, 2], traits[arm, 3], traits[arm, 4], traits[arm, 5])
 
 
 @compiled
@@ -137,7 +137,7 @@ def _learn(
     steps: Floats,  # (N, COLUMNS)
     learnt: Whole,
     gamma: float,
-    member: Member,
+    member: Traits,
     protocol: Protocol,
     scratch: Scratch,
     matrices: Floats,  # (A, D, D): Σ φ φᵀ

@@ -3,11 +3,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 
 KERNEL = """
 import formula
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 helper = compiled(formula.helper)
 
 @compiled

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from esbas.envs.dialogue_log import SYSTEM, USER, Act, Dialogue
+from esbas.envs.dialogue.log import SYSTEM, USER, Act, Dialogue
 from esbas.errors import unknown
 
 VIEWS = "all", SYSTEM, USER

@@ -7,8 +7,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from esbas.envs.fruit_map import ACTIONS, DEFAULT_MAP, Cell, FruitMap
-from esbas.envs.fruit_picture import picture
+from esbas.envs.fruit_grid.map import ACTIONS, DEFAULT_MAP, Cell, FruitMap
+from esbas.envs.fruit_grid.picture import picture
 from esbas.errors import require, unknown
 
 

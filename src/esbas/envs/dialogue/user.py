@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
-from esbas.envs.dialogue_fit import fit_user
-from esbas.envs.dialogue_log import Dialogue
+from esbas.envs.dialogue.fit import fit_user
+from esbas.envs.dialogue.log import Dialogue
 from esbas.errors import require
 
 PROPOSE, ACCEPT, HANG_UP = 0, 1, 2  # what a user can do

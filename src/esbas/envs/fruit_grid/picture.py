@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs.fruit_map import Cell, FruitMap
+from esbas.envs.fruit_grid.map import Cell, FruitMap
 
 _CELL = 48  # pixels
 _FINE = 4  # each pixel is the mean of 4 x 4 finer ones, so that edges are smooth

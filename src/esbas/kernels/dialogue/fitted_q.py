@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas import seeding
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 
 Whole = int | np.int64
 Stream = tuple[np.uint64, np.uint64, np.uint64, np.uint64]  # the state of a generator: a value, not an object

@@ -20,7 +20,7 @@ MAX_MEMBERS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Algorithm:
+class DialogueAlgorithm:
     """One member of a portfolio: a learner by its features, or, with `mu`, a constant policy of that mean return."""
 
     base: str = "simple"  # or "fast": without the time feature
@@ -37,11 +37,11 @@ class Algorithm:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A row of the table: a portfolio and what happens to the arms of its constant policies."""
 
     portfolio: str  # the terms, joined by " + "
-    algorithms: tuple[Algorithm, ...]
+    algorithms: tuple[DialogueAlgorithm, ...]
     reset: bool = True  # whether the bandit forgets its constant arms, too, when an epoch starts
     second: bool = False  # whether to use the second half of the constants' policies
 
@@ -51,16 +51,16 @@ class Row:
         return self.portfolio + (" (no reset)" if not self.reset else "") + (" (second)" if self.second else "")
 
     @property
-    def constants(self) -> tuple[Algorithm, ...]:
+    def constants(self) -> tuple[DialogueAlgorithm, ...]:
         """The members that never learn."""
         return tuple(algorithm for algorithm in self.algorithms if algorithm.mu)
 
-    def without_reset(self) -> "Row":
+    def without_reset(self) -> "TableRow":
         """The same row, its constant arms never reset."""
         return replace(self, reset=not self.constants)
 
 
-def parse(text: str, *, constants: Iterable[str] = ()) -> Row:
+def parse(text: str, *, constants: Iterable[str] = ()) -> TableRow:
     """The row with this name: terms separated by `+`, each an algorithm, a group of them, or `N*algorithm`.
 
     Args:
@@ -82,12 +82,12 @@ def parse(text: str, *, constants: Iterable[str] = ()) -> Row:
     algorithms = tuple(algorithm for group in members for algorithm in group)
     require(len(algorithms) <= MAX_MEMBERS, f"a portfolio has at most {MAX_MEMBERS} algorithms", algorithms=len(algorithms))
     names = " + ".join(_tidy(term) for term in terms)
-    row = Row(names, algorithms, reset="no reset" not in marks, second="second" in marks)
+    row = TableRow(names, algorithms, reset="no reset" not in marks, second="second" in marks)
     require(not marks or bool(row.constants), "a marked row has a constant policy", "remove the mark", row=text)
     return row
 
 
-def _members(term: str, known: list[str]) -> list[Algorithm]:
+def _members(term: str, known: list[str]) -> list[DialogueAlgorithm]:
     found = _TERM.fullmatch(term)
     name = found["name"] if found else term
     times = int(found["times"] or 1) if found else 1
@@ -96,13 +96,13 @@ def _members(term: str, known: list[str]) -> list[Algorithm]:
         noise = int(group["noise4"] or group["noise2"] or 0)
         bases = (group["base"],) if group["base"] else ("simple", "fast")
         require(noise <= MAX_NOISE, f"noise features <= {MAX_NOISE}", term=term)
-        return [Algorithm(base=base, squares=squares, noise=noise) for squares in (False, True) for base in bases] * times
+        return [DialogueAlgorithm(base=base, squares=squares, noise=noise) for squares in (False, True) for base in bases] * times
     if learner := _LEARNER.fullmatch(name):
         noise = int(learner["noise"] or 0)
         require(noise <= MAX_NOISE, f"noise features <= {MAX_NOISE}", term=term)
-        return [Algorithm(base=learner["base"], squares=bool(learner["squares"]), noise=noise)] * times
+        return [DialogueAlgorithm(base=learner["base"], squares=bool(learner["squares"]), noise=noise)] * times
     if constant := _CONSTANT.fullmatch(name):
-        return [Algorithm(mu=_two_decimals(constant["mu"]))] * times
+        return [DialogueAlgorithm(mu=_two_decimals(constant["mu"]))] * times
     raise unknown("algorithm", name, known)
 
 

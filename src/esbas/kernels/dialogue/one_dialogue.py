@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs import dialogue_user, negotiation
-from esbas.envs.dialogue_user import ACCEPT, PROPOSE
-from esbas.envs.negotiation import ASK_REPEAT, END_DIAL, NOTHING, NOTHING_HEARD_SCORE, REF_NEW_PROP, SYSTEM_ACCEPT
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
+from esbas.envs.dialogue import features as feature_formulas
+from esbas.envs.dialogue import negotiation, user
+from esbas.envs.dialogue.features import NOTHING_HEARD_COST, TWO_32
+from esbas.envs.dialogue.negotiation import ASK_REPEAT, END_DIAL, NOTHING, NOTHING_HEARD_SCORE, REF_NEW_PROP, SYSTEM_ACCEPT
+from esbas.envs.dialogue.user import ACCEPT, PROPOSE
 from esbas.kernels.counter import normal, uniform, word
-from esbas.learners import dialogue_features
-from esbas.learners.dialogue_features import NOTHING_HEARD_COST, TWO_32
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -29,14 +29,14 @@ WORDS_PER_ANSWER = 7  # accept, hang up, concede, recognition error, other optio
 SCORE, DIFFERENCE, TIME, TURN, LOWEST, ACTION, REWARD, ENDS = range(8)
 COLUMNS = 8
 
-_accept_logit, _sigmoid = compiled(dialogue_user.accept_logit), compiled(dialogue_user.sigmoid)
-_answer_to_proposal, _repeated_rank = compiled(dialogue_user.answer_to_proposal), compiled(dialogue_user.repeated_rank)
-_countered_rank, _proposed_rank = compiled(dialogue_user.countered_rank), compiled(negotiation.proposed_rank)
+_accept_logit, _sigmoid = compiled(user.accept_logit), compiled(user.sigmoid)
+_answer_to_proposal, _repeated_rank = compiled(user.answer_to_proposal), compiled(user.repeated_rank)
+_countered_rank, _proposed_rank = compiled(user.countered_rank), compiled(negotiation.proposed_rank)
 _agreement_reward, _heard_option = compiled(negotiation.agreement_reward), compiled(negotiation.heard_option)
 _score_logit, _negotiation_value = compiled(negotiation.score_logit), compiled(negotiation.negotiation_value)
-_time_feature, _difference_feature = compiled(dialogue_features.time_feature), compiled(dialogue_features.difference_feature)
-_feature_count, _fill_features = compiled(dialogue_features.feature_count), compiled(dialogue_features.fill_features)
-_scatter = compiled(dialogue_features.scatter)
+_time_feature, _difference_feature = compiled(feature_formulas.time_feature), compiled(feature_formulas.difference_feature)
+_feature_count, _fill_features = compiled(feature_formulas.feature_count), compiled(feature_formulas.fill_features)
+_scatter = compiled(feature_formulas.scatter)
 
 
 class Game(NamedTuple):
@@ -56,7 +56,7 @@ class Game(NamedTuple):
     concede: float
 
 
-class Member(NamedTuple):
+class Traits(NamedTuple):
     """An algorithm of a portfolio."""
 
     base: int  # how many base features it sees: 3, or 2, without the time
@@ -83,13 +83,13 @@ def new_scratch(game: Game, size: int) -> Scratch:
 
 
 @compiled
-def feature_total(member: Member) -> int:
+def feature_total(member: Traits) -> int:
     """How many features a member sees."""
     return _feature_count(member.base + member.noise, member.square != 0)
 
 
 @compiled
-def fill_row(steps: Floats, i: Whole, member: Member, scratch: Scratch) -> None:
+def fill_row(steps: Floats, i: Whole, member: Traits, scratch: Scratch) -> None:
     """Write a member's features of step i to the scratch space."""
     base, features = scratch.base, scratch.features
     for j in range(member.base):
@@ -105,7 +105,7 @@ def play(
     key: np.uint64,
     number: Whole,
     game: Game,
-    member: Member,
+    member: Traits,
     weights: Floats,  # (A, D)
     epsilon: float,
     steps: Floats,  # (N, COLUMNS)

@@ -15,9 +15,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from esbas.envs.dialogue_log import SYSTEM, USER, Act, Dialogue
-from esbas.envs.dialogue_transcript import transcript
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, User, UserModel, sigmoid
+from esbas.envs.dialogue.log import SYSTEM, USER, Act, Dialogue
+from esbas.envs.dialogue.transcript import transcript
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, User, UserModel, sigmoid
 from esbas.errors import require, unknown
 from esbas.objective import Objective
 from esbas.spaces import membership

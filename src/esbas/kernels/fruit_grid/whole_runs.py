@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.bandits import ucb
+from esbas.compiling import compiled
 from esbas.envs import FruitMap
-from esbas.kernels.compile import compiled
-from esbas.kernels.random import CHANCE_BITS, Stream, Whole, below, chance, next_word, normal, random_action
+from esbas.kernels.fruit_grid.random import CHANCE_BITS, Stream, Whole, below, chance, next_word, normal, random_action
 from esbas.learners import schedules, tabular_q
 
 MAX_STEPS = 100  # an episode is cut off here
