@@ -6,11 +6,21 @@ import pytest
 
 from esbas import regret
 from esbas.errors import InvalidValueError
-from esbas.experiments.bounds import Bounds, main
+from esbas.experiments.bounds import Bounds
 from esbas.experiments.bounds.analysis import BoundsAnalysis, Fit, fit, measured, theorems
 from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
-from esbas.experiments.bounds.setup import BEYOND, CROSSING, REGIMES, TABLE_1, Regime, checkpoints, two_learners
-from esbas.experiments.bounds.sweep import Method, methods, sweep
+from esbas.experiments.bounds.setup import (
+    BEYOND,
+    CROSSING,
+    REGIMES,
+    TABLE_1,
+    Method,
+    Regime,
+    checkpoints,
+    compared_methods,
+    two_learners,
+)
+from esbas.experiments.bounds.sweep import run_sweep
 from esbas.kernels.counter import run_key
 from esbas.regret import LOG, Growth
 from esbas.reporting import Results
@@ -122,21 +132,23 @@ def test_theorem_3_needs_no_kappa_and_theorem_1_a_small_factor_on_shared_data() 
         assert found.ratio_1 <= 2  # K
 
 
-def _sweep(folder: Path, compared: list[Method], *, jobs: int, seed: int = 5) -> dict[tuple[str, str], np.ndarray]:
+def _sweep(folder: Path, methods: list[Method], *, jobs: int, seed: int = 5) -> dict[tuple[str, str], np.ndarray]:
     results = Results(folder, command="test", config={"seed": seed})
-    return dict(sweep(results, compared, horizon=256, seed=seed, jobs=jobs))
+    return dict(run_sweep(Bounds(seed=seed, jobs=jobs), results, methods, horizon=256))
 
 
 def test_results_depend_on_the_seed_and_neither_on_jobs_nor_on_interruptions(tmp_path: Path) -> None:
-    compared = [
-        method for method in methods(runs=103, rival_runs=3, xi=0.25, safe_xi=1.0) if method.frozen or method.name == "Exp3"
+    methods = [
+        method
+        for method in compared_methods(runs=103, rival_runs=3, xi=0.25, safe_xi=1.0)
+        if method.frozen or method.name == "Exp3"
     ]
-    one, two = _sweep(tmp_path / "one", compared, jobs=1), _sweep(tmp_path / "two", compared, jobs=2)
+    one, two = _sweep(tmp_path / "one", methods, jobs=1), _sweep(tmp_path / "two", methods, jobs=2)
     parts = sorted((tmp_path / "one" / "parts").glob("*.npz"))
     for part in parts[::2]:
         part.unlink()
     parts[1].write_bytes(b"torn")
-    again, other = _sweep(tmp_path / "one", compared, jobs=2), _sweep(tmp_path / "three", compared, jobs=2, seed=6)
+    again, other = _sweep(tmp_path / "one", methods, jobs=2), _sweep(tmp_path / "three", methods, jobs=2, seed=6)
     assert one.keys() == two.keys() == again.keys()
     for key, table in one.items():
         assert len(table) == (103 if "ESBAS" in key[1] else 3)
@@ -152,7 +164,7 @@ def test_runs_are_paired_between_meta_algorithms(tmp_path: Path) -> None:
 
 
 def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(Bounds(runs=12, horizon=1024, out=tmp_path, jobs=2))
+    Bounds(runs=12, horizon=1024, out=tmp_path, jobs=2).run()
     for name in ("exponents", "short_sighted", "absolute", "theorem_3", "rivals", "best"):
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert (tmp_path / f"{name}.svg").exists()
@@ -173,12 +185,12 @@ def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: 
 
 
 def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
-    compared = [Method(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
+    methods = [Method(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
     spread = np.array([[-0.1], [0.0], [0.1]])
     offsets = {"worst": 50.0, "best": 1.0, "near": 1.05}
     size = len(checkpoints(256))
     regrets = {(regime, name): np.full((3, size), offset) + spread for regime in REGIMES for name, offset in offsets.items()}
-    analysis = BoundsAnalysis(regrets, compared, horizon=256, seed=0)
+    analysis = BoundsAnalysis(regrets, methods, horizon=256, seed=0)
     assert analysis.leaders(CROSSING) == ["best", "near"]
     assert analysis.final(CROSSING, "near", "oracle").mean == pytest.approx(1.05)
 
@@ -200,5 +212,5 @@ def test_bad_options_are_refused_before_a_folder_is_made(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidValueError, match=told):
-        main(config)
+        config.run()
     assert not list(tmp_path.iterdir())

@@ -10,12 +10,12 @@ import pytest
 
 from esbas import cli
 from esbas.errors import InvalidValueError, UnknownNameError
-from esbas.experiments.dialogue import chosen_rows, constants
+from esbas.experiments.dialogue import constants
 from esbas.experiments.dialogue.analysis import analyse
 from esbas.experiments.dialogue.figures import shown
 from esbas.experiments.dialogue.notation import parse
 from esbas.experiments.dialogue.setup import EPOCHS, GAME, TABLE
-from esbas.experiments.dialogue.sweep import BLOCK, Outcome, alone, one_run
+from esbas.experiments.dialogue.sweep import BLOCK, Outcome, alone, chosen_rows, one_run
 from esbas.kernels.counter import run_key
 from esbas.kernels.dialogue.one_dialogue import Traits
 from esbas.kernels.dialogue.whole_runs import mean_value, members
@@ -82,7 +82,7 @@ def test_a_portfolio_that_cannot_be_is_refused(text: str) -> None:
 def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "dialogue", "--rows", "simple + constant-1.007", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert "nobody has a constant-1.007: add --generate" in error
+    assert "there is no stored constant-1.007: add --generate" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
 

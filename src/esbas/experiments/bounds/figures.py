@@ -33,19 +33,19 @@ def own_text(regime: Regime) -> str:
 
 
 def typeset(text: str, *, bold: bool = False) -> str:
-    """Superscripts and subscripts for matplotlib."""
+    """The text with superscripts and subscripts for matplotlib."""
     font = r"\\mathbf" if bold else r"\\mathrm"
     text = re.sub(r"(T|log)\^(-?[\d.]+)", rf"${font}{{\1}}^{{{font}{{\2}}}}$", text)
     return re.sub(r"ρ_(ss|abs)", r"$ρ_{\\mathrm{\1}}$", text)
 
 
 def brief(value: float) -> str:
-    """Three digits, or four before the point; thousands as k."""
+    """Three significant digits, or up to four digits before the point; from 10,000 on in thousands."""
     return f"{value / 1000:.3g}k" if value >= 10_000 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def exponents_figure(analysis: BoundsAnalysis) -> Figure:
-    """Every cell of Table 1: the bound's exponent and what was measured."""
+    """Every cell of Table 1: the exponents of the bound and of the measured regret."""
     listed = analysis.cells[analysis.esbas[0]]
     groups = (
         [cell for cell in listed if cell.quantity == "short-sighted" and cell.regime.own == 1],
@@ -60,7 +60,7 @@ def exponents_figure(analysis: BoundsAnalysis) -> Figure:
     axes.set_yticks(range(len(rows)), ["" if cell is None else _cell_text(cell) for cell in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    label(axes, x="exponent of growth [1], the bound's logarithms set apart", y="", title="Measured growth, and Table 1")
+    label(axes, x="exponent of growth [1], with the logarithms of the bound", y="", title="Measured growth and Table 1")
     handles = [Line2D([], [], color=COLOURS[k], marker="o", markersize=4.5, label=name) for k, name in enumerate(analysis.esbas)]
     handles.append(Line2D([], [], color=INK, linewidth=2.5, label="Table 1"))
     handles.append(Line2D([], [], color=QUIET, linewidth=2.5, linestyle=DOTTED, label="Theorem 3, where it differs"))
@@ -88,7 +88,7 @@ def _exponent_row(axes: Axes, y: float, cell: Cell, analysis: BoundsAnalysis) ->
 
 
 def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: str) -> Figure:
-    """Regret against meta-time, one panel per regime, with the bound's shape through where the fit begins."""
+    """Regret against meta-time, one panel per regime. The bound is scaled to the regret where the fit starts."""
     figure, panels = _grid(len(regimes), columns=4, height=3.1)
     for axes, regime in zip(panels, regimes, strict=False):
         for k, name in enumerate(analysis.esbas):
@@ -102,7 +102,7 @@ def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: 
         label(axes, x=TIME, y=typeset(f"{SIGNS[quantity]}(T) [return]"), title=typeset(title, bold=True))
     handles, names = panels[0].get_legend_handles_labels()
     handles.append(Line2D([], [], color=QUIET, linestyle="--", linewidth=1.2))
-    panels[len(regimes)].legend(handles, [*names, "the bound's shape"], loc="center", frameon=False, fontsize=12)
+    panels[len(regimes)].legend(handles, [*names, "shape of the bound"], loc="center", frameon=False, fontsize=12)
     return figure
 
 
@@ -115,7 +115,7 @@ def _bound(axes: Axes, regime: Regime, quantity: str, times: Whole, mean: Floats
 
 
 def _grid(panels: int, *, columns: int, height: float) -> tuple[Figure, list[Axes]]:
-    """Panels, and behind them at least one empty place, for the legend."""
+    """Panels, followed by at least one empty place for the legend."""
     rows = panels // columns + 1
     figure, places = new_panels(rows, columns=columns, width=13, height=height * rows)
     for axes in places[panels:]:
@@ -124,7 +124,7 @@ def _grid(panels: int, *, columns: int, height: float) -> tuple[Figure, list[Axe
 
 
 def _log_log(axes: Axes, *, first: int, last: int) -> None:
-    """Logarithmic axes that show the curves from `first` on; bands do not stretch them."""
+    """Logarithmic axes from `first` to `last`. Bands do not influence the limits."""
     logarithmic(axes, y=True)
     axes.set_xlim(first, last)
     shown: list[float] = []
@@ -133,14 +133,14 @@ def _log_log(axes: Axes, *, first: int, last: int) -> None:
         shown += y[(x >= first) & (y > 0)].tolist()
     if shown:
         axes.set_ylim(min(shown) / 1.2, max(shown) * 1.2)
-        if max(shown) < 100 * min(shown):  # hardly a whole decade: more ticks
+        if max(shown) < 100 * min(shown):  # few decades: more ticks
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.minorticks_off()  # many panels: less is more, and much faster to draw
+    axes.minorticks_off()  # there are many panels, and minor ticks are slow to draw
 
 
 def theorem_3_figure(analysis: BoundsAnalysis) -> Figure:
-    """ρ_abs over Theorem 3's right side without κ log T: below 1, no κ is needed."""
+    """ρ_abs divided by the right side of Theorem 3 without κ log T. Below 1, no κ is needed."""
     figure, axes = new_figure(9, 5)
     own = sorted({regime.own for regime in analysis.fitted}, reverse=True)
     gaps = sorted({regime.gap for regime in analysis.fitted})
@@ -173,7 +173,7 @@ def rivals_figure(analysis: BoundsAnalysis) -> Figure:
 
 
 def best_figure(analysis: BoundsAnalysis) -> Figure:
-    """Who is best where: the regret against the oracle at the horizon, coloured by how many times the best it is."""
+    """The regret against the oracle at the horizon, coloured by its ratio to the smallest regret in the regime."""
     names = list(analysis.methods)
     means = np.array([[analysis.final(regime, name, "oracle").mean for regime in analysis.compared] for name in names])
     times_best = np.log10(means / means.min(axis=0))

@@ -1,4 +1,4 @@
-"""The meta-algorithms that are compared, as compiled runs, with the parameters that their bandits have by default."""
+"""The meta-algorithms that are compared, as compiled runs with the default parameters of their bandits."""
 
 from collections.abc import Callable
 
@@ -61,9 +61,9 @@ def _balancing(bandit: type[D3RB] | type[ED2RB]) -> Run:
 def _rising(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: float) -> Floats:
     del xi
     bandit = RLessUCB(expectations.shape[1])
-    blocks = np.split(keys, range(25, len(keys), 25))  # it remembers all rewards: fewer runs at a time
-    told = [rising_regrets(expectations, block, checkpoints, bandit.epsilon, bandit.alpha, bandit.sigma) for block in blocks]
-    return np.concatenate(told)
+    blocks = np.split(keys, range(25, len(keys), 25))  # it stores all rewards: fewer runs at a time
+    parameters = bandit.epsilon, bandit.alpha, bandit.sigma
+    return np.concatenate([rising_regrets(expectations, block, checkpoints, *parameters) for block in blocks])
 
 
 META_ALGORITHMS: dict[str, Run] = {
@@ -80,4 +80,4 @@ META_ALGORITHMS: dict[str, Run] = {
     "ED2RB": _balancing(ED2RB),
     "R-less-UCB": _rising,
 }
-"""ξ is that of ESBAS, SSBAS and UCB1; the others have their own. All but ESBAS choose among arms that learn all the time."""
+"""ξ is used by ESBAS, SSBAS and UCB1; the others have their own parameters. With all but ESBAS, learners learn all the time."""

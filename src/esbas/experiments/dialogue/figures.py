@@ -1,4 +1,4 @@
-"""The paper's Figure 2, and its table as a picture."""
+"""Figure 2 of the paper, and its table as a figure."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,13 +15,13 @@ _BLUE = "#0072b2"
 
 
 def shown(analysis: DialogueAnalysis) -> list[RowResult]:
-    """The rows of the paper's Figure 2, or, if none of them was run, the first three."""
+    """The rows of Figure 2 of the paper, or the first three rows if none of them was run."""
     by_name = {result.row.name: result for result in analysis.rows}
     return [by_name[name] for name in FIGURE if name in by_name] or analysis.rows[:3]
 
 
 def performance_figure(analysis: DialogueAnalysis) -> Figure:
-    """Per portfolio the performance by epoch (a, c, e) and below the selection ratios (b, d, f)."""
+    """For each portfolio, the performance by epoch (a, c, e) and the selection ratios (b, d, f)."""
     results = shown(analysis)
     columns, letters = len(results), iter("acebdf" if len(results) == 3 else "acbd" if len(results) == 2 else "ab")
     figure, panels = new_panels(2, columns=columns, width=5.2 * columns, height=8.4)
@@ -57,7 +57,7 @@ def _ratios(axes: Axes, result: RowResult) -> None:
 
 
 def table_figure(analysis: DialogueAnalysis) -> Figure:
-    """Every row: the paper's number and ours with its interval, against the best algorithm and against the worst."""
+    """The paper's numbers and ours with intervals, against the best algorithm and against the worst."""
     height = 1.6 + 0.32 * len(analysis.rows)
     figure, (left, right) = new_panels(1, columns=2, width=13, height=height)
     places = np.arange(len(analysis.rows))[::-1]

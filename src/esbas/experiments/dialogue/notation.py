@@ -1,4 +1,4 @@
-"""Portfolios by the names that the paper's table gives them, such as `all-4 + constant-1.10` or `8*n-1-simple-2`."""
+"""The notation of the paper's table for portfolios, such as `all-4 + constant-1.10` or `8*n-1-simple-2`."""
 
 import re
 from collections.abc import Iterable
@@ -14,23 +14,23 @@ _MARK = re.compile(r"\s*\((?P<mark>[^()]*)\)\s*$")
 _MARKS = "no reset", "second"
 
 MAX_NOISE = 8
-"""The most noise features of a learner."""
+"""Maximum number of noise features of a learner."""
 MAX_MEMBERS = 16
-"""The most algorithms of a portfolio."""
+"""Maximum number of algorithms in a portfolio."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueAlgorithm:
-    """One member of a portfolio: a learner by its features, or, with `mu`, a constant policy of that mean return."""
+    """An algorithm in a portfolio: a learner with these features or, if `mu` is given, a constant policy of that mean return."""
 
     base: str = "simple"  # or "fast": without the time feature
-    squares: bool = False  # whether all squares and products come with the features
+    squares: bool = False  # whether squares and products of the features are added
     noise: int = 0  # the number of noise features
     mu: str = ""  # such as "1.01"
 
     @property
     def name(self) -> str:
-        """As in the paper."""
+        """The name in the paper."""
         if self.mu:
             return f"constant-{self.mu}"
         return (f"n-{self.noise}-" if self.noise else "") + self.base + ("-2" if self.squares else "")
@@ -38,25 +38,25 @@ class DialogueAlgorithm:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of the table: a portfolio and what happens to the arms of its constant policies."""
+    """A row of the table: a portfolio, and whether the arms of its constant policies are reset."""
 
     portfolio: str  # the terms, joined by " + "
     algorithms: tuple[DialogueAlgorithm, ...]
-    reset: bool = True  # whether the bandit forgets its constant arms, too, when an epoch starts
+    reset: bool = True  # whether the arms of constant policies are also reset when an epoch starts
     second: bool = False  # whether to use the second half of the constants' policies
 
     @property
     def name(self) -> str:
-        """The row's name; `parse` reads it."""
+        """The name of the row, which `parse` can read."""
         return self.portfolio + (" (no reset)" if not self.reset else "") + (" (second)" if self.second else "")
 
     @property
     def constants(self) -> tuple[DialogueAlgorithm, ...]:
-        """The members that never learn."""
+        """The constant policies."""
         return tuple(algorithm for algorithm in self.algorithms if algorithm.mu)
 
     def without_reset(self) -> "TableRow":
-        """The same row, its constant arms never reset."""
+        """The same row without resets of constant arms."""
         return replace(self, reset=not self.constants)
 
 
@@ -65,7 +65,7 @@ def parse(text: str, *, constants: Iterable[str] = ()) -> TableRow:
 
     Args:
         text: such as `simple-2 + constant-1.01 (no reset)`.
-        constants: the mean returns of the known constant policies; they only improve what an error suggests.
+        constants: the mean returns of the known constant policies; used for suggestions in error messages.
     """
     marks: list[str] = []
     rest = text
@@ -76,7 +76,7 @@ def parse(text: str, *, constants: Iterable[str] = ()) -> TableRow:
         rest = rest[: found.start()]
     terms = [" ".join(term.split()) for term in rest.split("+")]
     if "" in terms:
-        raise InvalidValueError(f"a portfolio must be terms joined by '+', but got {text!r}: write such as 'simple-2 + fast-2'")
+        raise InvalidValueError(f"a portfolio must be terms joined by '+', but got {text!r}: for example 'simple-2 + fast-2'")
     known = [*_KNOWN, *(f"constant-{mu}" for mu in constants)]
     members = [_members(term, known) for term in terms]
     algorithms = tuple(algorithm for group in members for algorithm in group)
@@ -113,7 +113,7 @@ def _two_decimals(mu: str) -> str:
 
 def _tidy(term: str) -> str:
     found = _TERM.fullmatch(term)
-    assert found is not None  # `_members` has read it
+    assert found is not None  # `_members` has parsed it
     name = found["name"]
     if constant := _CONSTANT.fullmatch(name):
         name = f"constant-{_two_decimals(constant['mu'])}"
