@@ -1,4 +1,4 @@
-"""Put the numbers of a run of `esbas reproduce stationary` into docs/bandits.md: `python docs/bandits.py RESULTS`, its folder."""
+"""Update docs/bandits.md from the results folder of `esbas reproduce stationary`: `python docs/bandits.py RESULTS`."""
 
 import csv
 import sys
@@ -10,7 +10,7 @@ from esbas.reporting import Estimate
 
 
 def main(results: Path) -> None:
-    """Copy the figure, and replace what stands between the marks in the page."""
+    """Copy the figures, and replace the text between the marks in the page."""
     copy_figures(results, {"regrets": "stationary-regrets"})
     with (results / "regrets.csv").open(encoding="utf-8", newline="") as file:
         rows = [

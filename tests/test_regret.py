@@ -56,7 +56,7 @@ def test_regrets_equal_the_definitions_computed_term_by_term(
     [
         (lambda: regret.short_sighted(EXPECTATIONS, [0, 1, 2, 0]), "`0 <= arm < K` must hold"),
         (lambda: regret.short_sighted(EXPECTATIONS, [0, 1]), "chosen has an arm per meta-time"),
-        (lambda: regret.short_sighted(EXPECTATIONS, [0.0, 1.0, 0.0, 1.0]), "whole numbers"),
+        (lambda: regret.short_sighted(EXPECTATIONS, [0.0, 1.0, 0.0, 1.0]), "integers"),
         (lambda: regret.absolute([[math.nan]], [0], optimum=1.0), "expectations are finite"),
         (lambda: regret.short_sighted_growth(1.5), "`0 <= gap <= 1` must hold, but got gap=1.5"),
         (lambda: regret.short_sighted_growth(0.3, gap_log_power=1), "a logarithmic gap has gap 0"),

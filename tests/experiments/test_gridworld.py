@@ -120,7 +120,7 @@ def test_a_map_is_a_file_or_rows_with_slashes(tmp_path):
     assert read_map(str(file)).rows == read_map("F../.#F/...").rows == ("F..", ".#F", "...")
     assert read_map(None).text == FruitMap().text
     file.write_text("F.?\n")
-    with pytest.raises(ValueError, match=r"'\?' stands in row 1, column 3"):
+    with pytest.raises(ValueError, match=r"'\?' is in row 1, column 3"):
         read_map(str(file))
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="is not text"):

@@ -11,14 +11,14 @@ from esbas.envs.dialogue.negotiation import ScoreModel, negotiation_return
 from esbas.envs.dialogue.user import UserParameters
 from esbas.kernels import counter
 from esbas.kernels.dialogue.one_dialogue import Game, Traits
-from esbas.kernels.dialogue.whole_runs import Protocol, mean_value, members, whole_run
+from esbas.kernels.dialogue.whole_runs import LearningProtocol, mean_value, members, whole_run
 from esbas.learners import LinearFQI
 from esbas.learners.linear_fqi import linear_constant
 from esbas.runner import play
 
 GAME = Game(4, 25, 0.9, 0.3, *ScoreModel(), *UserParameters())
 EPOCHS = (20, 20, 40, 80, 160)
-PROTOCOL = Protocol(np.array(EPOCHS), 0.25, 0.6, 0.05, 1e-3, 200)
+PROTOCOL = LearningProtocol(np.array(EPOCHS), 0.25, 0.6, 0.05, 1e-3, 200)
 
 
 class Draws:

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from esbas import regret, seeding
-from esbas.experiments.bounds.setup import REGIMES, Floats, Method, Regime, Whole, checkpoints
+from esbas.experiments.bounds.setup import REGIMES, Floats, Integers, Method, Regime, checkpoints
 from esbas.regret import Growth
 from esbas.reporting import Estimate, estimate
 
@@ -45,7 +45,7 @@ class Measured:
     """
 
     regime: Regime
-    times: Whole
+    times: Integers
     short_sighted: Floats
     absolute: Floats
     oracle: Floats
@@ -63,7 +63,7 @@ def measured(regime: Regime, short_sighted: Floats, *, horizon: int, frozen: boo
     return Measured(regime, times, short_sighted, short_sighted + shortfall, short_sighted + shortfall - least)
 
 
-def fit(times: Whole, regrets: Floats, bound: Growth, *, seed: int) -> Fit:
+def fit(times: Integers, regrets: Floats, bound: Growth, *, seed: int) -> Fit:
     """The exponent of growth of a regret, (R, C), over the last doublings, assuming the logarithmic factor of the bound.
 
     The regret of an epoch is what is added from T = 2^β - 1 to 2^(β+1) - 1, so an early constant has no influence. It is divided
@@ -147,7 +147,7 @@ class Theorems:
 
     ratio_1: float
     ratio_2: Floats
-    times_3: Whole
+    times_3: Integers
     kappa_3: Floats
     share_3: Floats
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator
 
 from esbas import regret
 from esbas.experiments.bounds.analysis import FIT_EPOCHS, BoundsAnalysis, Cell
-from esbas.experiments.bounds.setup import Floats, Regime, Whole
+from esbas.experiments.bounds.setup import Floats, Integers, Regime
 from esbas.reporting import estimates
 from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_figure, new_panels
 
@@ -106,7 +106,7 @@ def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: 
     return figure
 
 
-def _bound(axes: Axes, regime: Regime, quantity: str, times: Whole, mean: Floats, *, colour: str) -> None:
+def _bound(axes: Axes, regime: Regime, quantity: str, times: Integers, mean: Floats, *, colour: str) -> None:
     growth = regret.short_sighted_growth(regime.gap)
     if quantity == "absolute":
         growth = regret.absolute_growth(regime.gap, regime.own)

@@ -12,7 +12,7 @@ from esbas.errors import require
 from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 
 LIMIT = 0.75  # expected return of the best learner in the limit
 SHORTFALL = 0.1  # how far the best learner is below the limit before the first trajectory
@@ -65,11 +65,11 @@ class Regime:
         """(T, K): expectations with ESBAS: in epoch β, which starts at meta-time 2^β, from 2^β - 1 trajectories."""
         return self._after((1 << epochs_of(np.arange(1, horizon + 1))) - 1)
 
-    def _after(self, trajectories: Whole) -> Floats:
+    def _after(self, trajectories: Integers) -> Floats:
         return np.stack([learner(trajectories) for learner in self.learners], axis=1)
 
 
-def epochs_of(times: Whole) -> Whole:
+def epochs_of(times: Integers) -> Integers:
     """The epoch of each meta-time: ⌊log2 τ⌋, exactly."""
     return np.frexp(times.astype(np.float64))[1].astype(np.int64) - 1
 
@@ -110,7 +110,7 @@ BEYOND = (two_learners(0.8, 0.5), two_learners(1.0, 0.5))
 REGIMES = {regime.name: regime for regime in (*TABLE_1, *BEYOND, CROSSING)}
 
 
-def checkpoints(horizon: int) -> Whole:
+def checkpoints(horizon: int) -> Integers:
     """Meta-times at which regrets are recorded: four per doubling, the end of each epoch, and the horizon."""
     require(horizon >= 256 and horizon & (horizon - 1) == 0, "horizon is a power of two from 256 on", horizon=horizon)
     doublings = horizon.bit_length() - 1

@@ -1,6 +1,6 @@
 """`esbas demo`: SSBAS and ESBAS choose among four Q-learners on a small task, in about a minute.
 
-It has the shape of an experiment, but a command of its own.
+It has the shape of an experiment, but it is a command (`esbas demo`).
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ import numpy as np
 from esbas.envs import NegotiationDialogue
 from esbas.envs.dialogue.user import UserModel
 from esbas.kernels.dialogue.one_dialogue import Game
-from esbas.kernels.dialogue.whole_runs import Protocol
+from esbas.kernels.dialogue.whole_runs import LearningProtocol
 
 EPOCHS = (20, *(20 * 2**k for k in range(11)))
 """The lengths of the 12 epochs: 20, 20, 40, ..., 20,480. Their sum is 40,960; the paper prints 40,920."""
@@ -27,7 +27,7 @@ def _game() -> Game:
 
 
 GAME = _game()
-PROTOCOL = Protocol(np.array(EPOCHS, np.int64), XI, EXPLORATION, RIDGE, TOLERANCE, MAX_ITERATIONS)
+PROTOCOL = LearningProtocol(np.array(EPOCHS, np.int64), XI, EXPLORATION, RIDGE, TOLERANCE, MAX_ITERATIONS)
 
 
 class Paper(NamedTuple):

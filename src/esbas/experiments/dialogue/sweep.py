@@ -17,7 +17,7 @@ from esbas.experiments.dialogue.setup import GAME, PROTOCOL, TABLE
 from esbas.experiments.options import SweepOptions
 from esbas.kernels.counter import run_key
 from esbas.kernels.dialogue.one_dialogue import Traits
-from esbas.kernels.dialogue.whole_runs import Members, Protocol, members, whole_run
+from esbas.kernels.dialogue.whole_runs import LearningProtocol, Members, members, whole_run
 from esbas.reporting import Results
 
 BLOCK = 50  # runs that are stored together
@@ -71,7 +71,7 @@ def _learner(algorithm: DialogueAlgorithm, instance: int) -> Traits:
     return Traits(base, noise=algorithm.noise, square=int(algorithm.squares), seed=seed)
 
 
-def one_run(row: TableRow, policies: Policies, *, seed: int, run: int, protocol: Protocol = PROTOCOL) -> Outcome:
+def one_run(row: TableRow, policies: Policies, *, seed: int, run: int, protocol: LearningProtocol = PROTOCOL) -> Outcome:
     """One run. Dialogue τ of run number `run` has the same costs, user and channel under every portfolio."""
     values, arms, acts, _ = whole_run(run_key(seed, "dialogue", run), GAME, kernel_members(row, policies, run), protocol)
     starts = np.concatenate([[0], np.cumsum(protocol.epochs)[:-1]])
@@ -79,14 +79,16 @@ def one_run(row: TableRow, policies: Policies, *, seed: int, run: int, protocol:
     return Outcome(*(np.add.reduceat(column, starts, axis=0) for column in (values, chosen.astype(np.int64), acts)))
 
 
-def block(row: TableRow, policies: Policies, seed: int, protocol: Protocol, runs: Sequence[int]) -> dict[str, NDArray[Any]]:
+def block(
+    row: TableRow, policies: Policies, seed: int, protocol: LearningProtocol, runs: Sequence[int]
+) -> dict[str, NDArray[Any]]:
     """Several runs, stacked."""
     outcomes = [one_run(row, policies, seed=seed, run=run, protocol=protocol) for run in runs]
     return {key: np.stack([getattr(outcome, key) for outcome in outcomes]) for key in Outcome._fields}
 
 
 def run_sweep(
-    options: SweepOptions, results: Results, rows: Iterable[TableRow], policies: Policies, *, protocol: Protocol
+    options: SweepOptions, results: Results, rows: Iterable[TableRow], policies: Policies, *, protocol: LearningProtocol
 ) -> tuple[dict[str, Outcome], dict[str, Outcome]]:
     """The outcomes of the rows, and those of each algorithm alone (which rows share), by name."""
     table = {row.name: row for row in rows}
