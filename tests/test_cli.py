@@ -81,7 +81,7 @@ def test_options_become_the_configuration(command):
 
 
 @pytest.mark.parametrize("words", [["--runs", "many"], ["--rnus", "5"]])
-def test_wrong_options_are_told(command, words, capsys):
+def test_wrong_options_are_refused(command, words, capsys):
     command(lambda _: pytest.fail("was called"))
     with pytest.raises(SystemExit) as stop:
         cli.main(["try", *words])

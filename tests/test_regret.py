@@ -52,7 +52,7 @@ def test_regrets_equal_the_definitions_computed_term_by_term(
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: regret.short_sighted(EXPECTATIONS, [0, 1, 2, 0]), "`0 <= arm < K` must hold"),
         (lambda: regret.short_sighted(EXPECTATIONS, [0, 1]), "chosen has an arm per meta-time"),
@@ -65,8 +65,8 @@ def test_regrets_equal_the_definitions_computed_term_by_term(
         (lambda: regret.theorem_3([60], n_arms=2, canonical=[1.0] * 9, short_sighted=[0.0]), "canonical reaches T / 3K"),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(call, told: str) -> None:
-    with pytest.raises(InvalidValueError, match=told.replace("(", r"\(")):
+def test_bad_input_is_refused_in_one_sentence(call, message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message.replace("(", r"\(")):
         call()
 
 

@@ -83,7 +83,7 @@ def test_noise_looks_uniform_and_independent():
 
 def test_noise_acted_on_is_noise_trained_on_whoever_acted():
     class Watched:
-        """Notes what it tells for acting and for training."""
+        """Records the features for acting and for training."""
 
         def __init__(self, name, *, seed):
             self.features, self.acted, self.trained = DialogueFeatures(name, seed=seed), {}, {}

@@ -179,9 +179,9 @@ def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: 
     assert len(rows) == len(summary["cells"])
     report = (tmp_path / "report.html").read_text()
     assert "Theorem 3" in report
-    told = capsys.readouterr().out
-    assert "keep to the bounds of Table 1" in told
-    assert str(tmp_path) in told
+    output = capsys.readouterr().out
+    assert "keep to the bounds of Table 1" in output
+    assert str(tmp_path) in output
 
 
 def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
@@ -196,7 +196,7 @@ def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         (Bounds(runs=1), "`runs >= 2` must hold, but got runs=1"),
         (Bounds(rival_runs=0), "`rival_runs >= 2`"),
@@ -208,9 +208,9 @@ def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
     ],
 )
 def test_bad_options_are_refused_before_a_folder_is_made(
-    config: Bounds, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Bounds, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidValueError, match=told):
+    with pytest.raises(InvalidValueError, match=message):
         config.run()
     assert not list(tmp_path.iterdir())

@@ -31,9 +31,9 @@ def test_the_demo_from_end_to_end(tmp_path, capsys, monkeypatch):
     assert "\x1b" not in output.out + output.err
     summary = json.loads((out / "summary.json").read_text())
     assert list(summary) == ["ssbas", "esbas"]
-    for selector, told in summary.items():
-        assert list(told["meta_algorithms"]) == [selector, *RATES]
-        ratios = told["meta_algorithms"][selector]["selection_ratio"]
+    for selector, found in summary.items():
+        assert list(found["meta_algorithms"]) == [selector, *RATES]
+        ratios = found["meta_algorithms"][selector]["selection_ratio"]
         assert np.sum([ratios[rate] for rate in RATES], axis=0) == pytest.approx(1)
 
     monkeypatch.setattr(
@@ -50,10 +50,10 @@ def test_the_demo_from_end_to_end(tmp_path, capsys, monkeypatch):
 
 def counters(monkeypatch, **options):
     """The demo's analyses, without tables and figures."""
-    told = []
-    monkeypatch.setattr("esbas.experiments.demo.publish", lambda _, analyses: told.append(analyses))
+    collected = []
+    monkeypatch.setattr("esbas.experiments.demo.publish", lambda _, analyses: collected.append(analyses))
     Demo(**options).run()
-    return told[0]
+    return collected[0]
 
 
 def test_within_the_defaults_ssbas_shifts_from_the_highest_rate_to_a_low_one(tmp_path, monkeypatch):
@@ -73,7 +73,7 @@ def test_results_do_not_depend_on_jobs_but_on_the_seed(tmp_path, monkeypatch):
 
 
 def _own_session():
-    """Ctrl-C is not to reach pytest; whoever started pytest may have ignored it, which a child would inherit."""
+    """Ctrl-C must not reach pytest, and the child must not inherit that it is ignored."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -99,10 +99,11 @@ def test_an_interrupted_demo_keeps_what_is_finished(tmp_path):
             if len(list(tmp_path.glob("demo/parts/*.npz"))) >= 2:
                 break
             time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal does: everyone gets it
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal: all processes get it
         out, err = process.communicate(timeout=300)
     finally:
-        process.kill()
+        process.kill()  # does nothing if it has ended
+        process.wait()
     assert process.returncode == 130
     assert err.splitlines()[-1].startswith("esbas: stopped; the same command continues")
     assert "Traceback" not in err

@@ -77,5 +77,5 @@ def test_the_docs_have_every_bandit():
 @pytest.mark.slow
 def test_the_docs_have_the_numbers_that_the_command_writes(tmp_path):
     Stationary(jobs=2, out=tmp_path).run()
-    told = json.loads((tmp_path / "summary.json").read_text())["regret"]
-    assert documented() == {label(name): str(Estimate(**each)) for name, each in told.items()}
+    found = json.loads((tmp_path / "summary.json").read_text())["regret"]
+    assert documented() == {label(name): str(Estimate(**each)) for name, each in found.items()}

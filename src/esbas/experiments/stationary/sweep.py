@@ -15,7 +15,7 @@ BLOCK = 20
 
 
 def one_run(name: str, arms: Arms, *, seed: int, run: int) -> float:
-    """The pseudo-regret of a run: how much less than always pulling the best arm the pulls were worth in expectation.
+    """The pseudo-regret of a run: the expected reward of the best arm minus that of the pulled arms, summed over rounds.
 
     All bandits see the same rewards in a run: reward t of an arm does not depend on the bandit.
     """
