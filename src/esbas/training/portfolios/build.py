@@ -9,7 +9,7 @@ from typing import Any
 from esbas import spaces
 from esbas.errors import InvalidValueError
 from esbas.learner import Learner
-from esbas.learners.replay import SharedReplay
+from esbas.learners import SharedReplay
 from esbas.training.options import checked, parameters_of
 
 DISCRETE, CONTINUOUS, OTHER = "discrete", "continuous", "other"

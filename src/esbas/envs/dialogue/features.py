@@ -1,6 +1,6 @@
-"""The feature sets of the paper's negotiation learners: simple, fast, simple-2, fast-2, and n-z-* with z features of noise.
+"""The feature sets of the negotiation learners in the paper: simple, fast, simple-2, fast-2, and n-z-* with z noise features.
 
-The functions are plain and call no others: the feature maps call them as they are, the compiled experiment compiles the same.
+The functions call no other Python functions, so that the feature maps and the compiled experiment can share them.
 """
 
 import re
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from esbas.errors import InvalidValueError, require
 
 Floats = NDArray[np.float64]
-NOTHING_HEARD_COST = 1.0  # stands for the cost of the option heard as long as none was
+NOTHING_HEARD_COST = 1.0  # the cost of the option heard before the first one is heard
 TWO_32 = 4294967296.0
 _NAME = re.compile(r"(?:n-(?P<noise>[1-9]\d*)-)?(?P<base>simple|fast)(?P<square>-2)?")
 
@@ -28,14 +28,14 @@ def difference_feature(heard_cost: Any, next_cost: Any) -> Any:
 
 
 def feature_count(base: int, square: bool) -> int:
-    """How many features there are over this many base features: 1 and they themselves, with `square` all their products, too."""
+    """The number of features for `base` base features: a constant, the base features and, with `square`, all their products."""
     return 1 + base + (base * (base + 1) // 2 if square else 0)
 
 
 def fill_features(base: Any, count: int, square: bool, out: Floats) -> None:
     """Write (1, b_0, ..., b_count-1) and, with `square`, b_i b_j for i <= j in order of i, then j.
 
-    Features come first: `base` is (count, ...) and `out` (feature_count, ...), so that one state and a column of them are alike.
+    The first axis is that of the features: `base` is (count, ...) and `out` is (feature_count, ...), for one state or for many.
     """
     out[0] = 1.0
     for i in range(count):
@@ -49,31 +49,30 @@ def fill_features(base: Any, count: int, square: bool, out: Floats) -> None:
 
 
 def scatter(key: Any, value: Any) -> Any:
-    """A new key, from 0 to 2^32 - 1, that looks random: for plain integers, columns of int64 and compiled int64 alike."""
-    x = (key ^ value) & 0xFFFFFFFF  # the factors lie below 2^31, so that no product leaves int64
+    """A hash of key and value, from 0 to 2^32 - 1, for Python integers, int64 arrays and compiled int64."""
+    x = (key ^ value) & 0xFFFFFFFF  # the factors are below 2^31, so products fit into int64
     x = ((x ^ (x >> 16)) * 0x21F0AAAD) & 0xFFFFFFFF
     x = ((x ^ (x >> 15)) * 0x735A2D97) & 0xFFFFFFFF
     return x ^ (x >> 15)
 
 
 class DialogueFeatures:
-    """A feature map by its name in the paper, from observations of `esbas.envs.NegotiationDialogue`.
+    """A feature map for observations of `esbas.envs.NegotiationDialogue`, by its name in the paper.
 
-    The base features are φ_asr, φ_dif, with `simple` φ_t, and the noise. A noise feature is a number from [0, 1) for each
-    instance, dialogue, turn and feature, and the value acted on must be the value trained on, though the learner cannot know
-    which dialogue of the shared data it is acting in. So it is computed from what is seen: the seed of the instance, the first
-    32 bits of the system's lowest cost (drawn anew for every dialogue, so it names it), the turn and the feature's number
-    (from 0), scattered in this order from key 0.
+    The base features are φ_asr, φ_dif, with `simple` φ_t, and the noise. A noise feature is a number in [0, 1) for each instance,
+    dialogue, turn and feature. It must have the same value when acting and when learning, but a learner does not know which
+    dialogue of the shared data it acts in. So noise is a hash of what the learner sees: the seed of the instance, the first 32
+    bits of the system's lowest cost (which identifies the dialogue), the turn and the index of the feature, in this order.
 
     Args:
         name: such as "simple", "fast-2" or "n-1-simple-2".
-        seed: of the noise; instances with different seeds see independent noise.
+        seed: the seed of the noise; instances with different seeds have independent noise.
     """
 
     def __init__(self, name: str, *, seed: int = 0) -> None:
         match = _NAME.fullmatch(name)
         if match is None:
-            remedy = "take simple, fast, simple-2 or fast-2, with n-z- before it for z features of noise"
+            remedy = "choose simple, fast, simple-2 or fast-2, with the prefix n-z- for z noise features"
             raise InvalidValueError(f"a feature set must have a name of the paper, but got {name!r}: {remedy}")
         require(0 <= seed < TWO_32, "0 <= seed < 2^32", seed=seed)
         self.name, self.seed = name, seed
@@ -91,7 +90,7 @@ class DialogueFeatures:
         return out
 
     def batch(self, observations: Floats) -> Floats:
-        """The features of many, (N, d)."""
+        """The features of many observations, (N, d)."""
         seen = np.asarray(observations, np.float64)
         turn, score, heard, _, following = seen[:, :5].T
         costs, row = seen[:, 5:], np.arange(len(seen))
@@ -104,7 +103,7 @@ class DialogueFeatures:
         return np.ascontiguousarray(out.T)
 
     def _base(self, score: Any, heard_cost: Any, next_cost: Any, turn: Any, lowest: Any) -> list[Any]:
-        """The base features, of one observation or as columns of many."""
+        """The base features of one observation, or those of many as columns."""
         base = [score, difference_feature(heard_cost, next_cost)]
         if self.timed:
             base.append(time_feature(turn))

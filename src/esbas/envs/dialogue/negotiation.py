@@ -1,10 +1,11 @@
 """The negotiation dialogue of the paper's Section 4: two players look for an agreement among a few options.
 
-The functions are plain and call no others: the environment calls them as they are, the compiled experiment compiles the same.
+The functions call no other Python functions, so that the environment and the compiled experiment can share them.
 
-A dialogue draws, in this order: the system's costs and the user's (uniform), one uniform for who starts (the user, if it is below
-1/2); then for each turn of the user, its opening included and whatever it does: three uniforms for the user (accept, hang up,
-concede) and, if it proposes, two uniforms (recognition error, which other option) and one normal (score) for the channel.
+A dialogue draws, in this order: the costs of the system and of the user (uniform), and one uniform number for the player who
+starts (the user, if it is below 1/2). Each turn of the user, including its opening, draws three uniform numbers for the user
+(accept, hang up, concede) and, if it proposes, two uniform numbers (recognition error, other option) and a normal one (score) for
+the channel.
 """
 
 import copy
@@ -15,9 +16,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from esbas.envs.dialogue_log import SYSTEM, USER, Act, Dialogue
-from esbas.envs.dialogue_transcript import transcript
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, User, UserModel, sigmoid
+from esbas.envs.dialogue.log import SYSTEM, USER, Act, Dialogue
+from esbas.envs.dialogue.transcript import transcript
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, User, UserModel, sigmoid
 from esbas.errors import require, unknown
 from esbas.objective import Objective
 from esbas.spaces import membership
@@ -26,22 +27,22 @@ from esbas.trajectory import Trajectory
 REF_INSIST, REF_NEW_PROP, ASK_REPEAT, SYSTEM_ACCEPT, END_DIAL = 0, 1, 2, 3, 4  # the system's actions
 ACTIONS = "RefInsist", "RefNewProp", "AskRepeat", "Accept", "EndDial"
 NOTHING = -1  # no option, no rank
-NOTHING_HEARD_SCORE = 0.5  # stands for the recognition score as long as no proposal was heard
+NOTHING_HEARD_SCORE = 0.5  # the recognition score before the first proposal is heard
 Floats = NDArray[np.float64]
 
 
 def proposed_rank(action: int, rank: int, options: int) -> int:
-    """The rank (among the system's options by cost) that it proposes after `rank`: the same, or the next best, wrapping."""
+    """The rank, by cost, of the option that the system proposes after `rank`: the same, or the next one modulo `options`."""
     return max(rank, 0) if action == REF_INSIST else (rank + 1) % options
 
 
 def agreement_reward(system_cost: float, user_cost: float, understood: bool) -> float:
-    """R = 2 - ν_s - ν_u; without the 2 if the option that the system accepts is not the one that the user proposed."""
+    """R = 2 - ν_s - ν_u, or -ν_s - ν_u if the system accepts another option than the user proposed."""
     return (2.0 if understood else 0.0) - system_cost - user_cost
 
 
 def heard_option(spoken: int, options: int, error_rate: float, u_error: float, u_other: float) -> int:
-    """The option understood: with probability `error_rate` one of the others, uniformly."""
+    """The option that the system understands: with probability `error_rate` another one, uniformly."""
     if u_error >= error_rate:
         return spoken
     other = int(u_other * (options - 1))
@@ -54,12 +55,12 @@ def score_logit(understood: bool, normal: float, right: float, wrong: float, dev
 
 
 def negotiation_value(reward: float, acts: int, gamma: float) -> float:
-    """γ^n R, n being the number of system acts."""
+    """γ^n R, where n is the number of system acts."""
     return reward * gamma**acts
 
 
 class ScoreModel(NamedTuple):
-    """How sure the recogniser is of what it understood: see `score_logit`."""
+    """The confidence score of the recogniser: see `score_logit`."""
 
     right: float = 1.0
     wrong: float = 0.0
@@ -67,28 +68,28 @@ class ScoreModel(NamedTuple):
 
 
 class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
-    """The system's side of the dialogue. All rewards are nought but the last one, the paper's R.
+    """The system's side of the dialogue. All rewards are 0 except the last one, which is R in the paper.
 
-    An observation is everything that the system knows: the number t of its coming act, from 1; the recognition score of the last
-    proposal that it heard (0.5 if none); the ranks, among its own options by cost, of the option heard, of its own last
-    proposal (both -1 if none), and of the one that RefNewProp would propose; and its costs, increasing.
+    An observation contains everything that the system knows: the number t of its next act, starting at 1; the recognition score
+    of the last proposal that it heard (0.5 if none); the ranks, by its own cost, of the option heard, of its own last proposal
+    (both -1 if none), and of the option that RefNewProp would propose; and its costs in increasing order.
 
-    The actions: RefInsist (propose the last own proposal again, the best option at first), RefNewProp (propose the next best
-    option, after the worst one the best again), AskRepeat, Accept (the option heard last), EndDial.
+    The actions are RefInsist (repeat the last own proposal, at first the best option), RefNewProp (propose the next best option,
+    and the best one after the worst), AskRepeat, Accept (the option heard last) and EndDial.
 
-    The paper's return is γ^n R, n being the number of system acts: `negotiation_return()` is that objective. The discounted
-    return that Q functions estimate counts steps from nought and is larger by the factor 1/γ.
+    The return in the paper is γ^n R, where n is the number of system acts: `negotiation_return()` is this objective. The
+    discounted return that Q functions estimate counts steps from 0, so it is larger by the factor 1/γ.
 
     Args:
-        options: how many there are.
-        error_rate: probability that the system understands another option than the one that the user proposed.
-        score: the recogniser's confidence.
-        length: the dialogue ends with R = 0 when the user has answered to this many system acts without an end.
-        user: any stationary user, by default the parametric one with its default parameters.
-        render_mode: "ansi" (`render` returns the transcript), "human" (every turn is printed) or None.
+        options: the number of options.
+        error_rate: probability that the system understands another option than the user proposed.
+        score: the model of the recognition score.
+        length: after this many system acts the dialogue ends with R = 0.
+        user: any stationary user; by default `UserModel()`.
+        render_mode: "ansi" (`render` returns the transcript), "human" (turns are printed) or None.
     """
 
-    metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  # Gymnasium's way to tell them
+    metadata = {"render_modes": ["ansi", "human"], "render_fps": 1}  # noqa: RUF012  # required by Gymnasium
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
         self.options, self.error_rate, self.length, self.render_mode = options, error_rate, length, render_mode
         self.score = ScoreModel() if score is None else score
         require(self.score.deviation >= 0, "deviation >= 0", deviation=self.score.deviation)
-        self.user: User = UserModel() if user is None else copy.deepcopy(user)  # it keeps a memory of the dialogue
+        self.user: User = UserModel() if user is None else copy.deepcopy(user)  # a user has a state within the dialogue
         low, high = [1.0, 0.0, -1.0, -1.0, 0.0], [length + 1.0, 1.0, options - 1.0, options - 1.0, options - 1.0]
         self.observation_space = spaces.Box(np.array(low + [0.0] * options), np.array(high + [1.0] * options), dtype=np.float64)
         self.action_space = spaces.Discrete(len(ACTIONS))
@@ -116,7 +117,7 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
         self._over = True
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """A new dialogue; options may give "system_costs", "user_costs" (by option) and "user_starts"."""
+        """Start a dialogue. `options` may contain "system_costs", "user_costs" (one per option) and "user_starts"."""
         super().reset(seed=seed, options=options)
         given, n = options or {}, self.options
         for name in given:
@@ -126,7 +127,7 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
         self.system_costs: list[float] = list(given.get("system_costs", drawn[:n]))
         self.user_costs: list[float] = list(given.get("user_costs", drawn[n : 2 * n]))
         require(len(self.system_costs) == len(self.user_costs) == n, f"both players have {n} costs", **given)
-        self._order = sorted(range(n), key=self.system_costs.__getitem__)  # its options, the best one first
+        self._order = sorted(range(n), key=self.system_costs.__getitem__)  # its options, the best first
         self._rank_of = sorted(range(n), key=self._order.__getitem__)
         self._sorted_costs = sorted(self.system_costs)
         self._rank = self._heard = self._spoken = NOTHING
@@ -139,8 +140,8 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
         return self._observation(), {}
 
     def step(self, action: int | np.int64) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """The system acts, the user answers."""
-        require(not self._over, "a dialogue is going on", "call reset first", over=self._over)
+        """The system acts, then the user answers."""
+        require(not self._over, "a dialogue has started and not ended", "call reset first", over=self._over)
         require(self._is_action(action), f"an action is one of 0 to {len(ACTIONS) - 1}", action=action)
         self._acts += 1
         reward = self._act(int(action))
@@ -164,7 +165,7 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
         return self._answer(option)
 
     def _accept(self) -> float:
-        """The system accepts what it heard last; with nothing heard the dialogue just ends."""
+        """The system accepts what it heard last. If it heard nothing, the dialogue ends without an agreement."""
         self._over = True
         nothing = self._heard == NOTHING
         self._log.append(Act(SYSTEM, "accept", None if nothing else self._heard))
@@ -174,7 +175,7 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
         return agreement_reward(system_cost, user_cost, self._heard == self._spoken)
 
     def _answer(self, proposal: int | None) -> float:
-        """The user's turn, and what the system hears of it; the reward, if the user accepts."""
+        """The turn of the user, and what the system hears. Returns the reward, which is 0 unless the user accepts."""
         kind, option = self.user.answer(proposal, self.np_random)
         if kind == ACCEPT and proposal is not None:
             self._over = True
@@ -198,15 +199,15 @@ class NegotiationDialogue(gymnasium.Env[Floats, np.int64]):
 
     @property
     def dialogue(self) -> Dialogue:
-        """The dialogue so far, as it can be logged."""
+        """The dialogue so far, in the form of a log entry."""
         return Dialogue(tuple(self.user_costs), tuple(self._log), tuple(self.system_costs))
 
     def render(self) -> str | None:
-        """The transcript so far, with mode "ansi"."""
+        """The transcript so far in mode "ansi", otherwise None."""
         return transcript(self.dialogue) if self.render_mode == "ansi" else None
 
     def _show(self) -> None:
-        """With mode "human", print the lines that are new."""
+        """In mode "human", print the new lines of the transcript."""
         if self.render_mode == "human":
             lines = transcript(self.dialogue).splitlines()
             print(*lines[self._shown :], sep="\n", flush=True)
@@ -217,7 +218,7 @@ _RESET_OPTIONS = "system_costs", "user_costs", "user_starts"
 
 
 def negotiation_return(gamma: float = 0.9) -> Objective:
-    """The paper's γ^n R, n being the number of system acts."""
+    """The return in the paper: γ^n R, where n is the number of system acts."""
     require(0 <= gamma <= 1, "0 <= gamma <= 1", gamma=gamma)
 
     def function(trajectory: Trajectory) -> float:

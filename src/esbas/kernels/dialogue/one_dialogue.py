@@ -1,6 +1,6 @@
 """One negotiation dialogue: the formulas of game, user, channel and features, compiled.
 
-A dialogue has two streams of random words: one for costs, user and channel, one for exploration. Every turn has its own words.
+A dialogue has two streams of random words: one for costs, user and channel, one for exploration. Each turn has its own words.
 """
 
 import math
@@ -9,34 +9,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs import dialogue_user, negotiation
-from esbas.envs.dialogue_user import ACCEPT, PROPOSE
-from esbas.envs.negotiation import ASK_REPEAT, END_DIAL, NOTHING, NOTHING_HEARD_SCORE, REF_NEW_PROP, SYSTEM_ACCEPT
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
+from esbas.envs.dialogue import features as feature_formulas
+from esbas.envs.dialogue import negotiation, user
+from esbas.envs.dialogue.features import NOTHING_HEARD_COST, TWO_32
+from esbas.envs.dialogue.negotiation import ASK_REPEAT, END_DIAL, NOTHING, NOTHING_HEARD_SCORE, REF_NEW_PROP, SYSTEM_ACCEPT
+from esbas.envs.dialogue.user import ACCEPT, PROPOSE
 from esbas.kernels.counter import normal, uniform, word
-from esbas.learners import dialogue_features
-from esbas.learners.dialogue_features import NOTHING_HEARD_COST, TWO_32
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Whole = int | np.int64  # numba would compile anew for a literal 0 where other calls have variables
+Integer = int | np.int64  # numba would compile another version for a literal 0
 
 ACTIONS = len(negotiation.ACTIONS)
 WORDS_PER_ANSWER = 7  # accept, hang up, concede, recognition error, other option, two for the score
 
-# A step is a row of numbers: the base features, the turn from 1, 32 bits of the system's lowest cost (they name the dialogue for
-# the noise), the action, the reward, whether the dialogue ends. In one array, a step is one line of the processor's cache.
+# A step is a row of numbers: the base features, the turn starting at 1, 32 bits of the system's lowest cost (which identify the
+# dialogue for the noise), the action, the reward, and whether the dialogue ends. A row is one cache line.
 SCORE, DIFFERENCE, TIME, TURN, LOWEST, ACTION, REWARD, ENDS = range(8)
 COLUMNS = 8
 
-_accept_logit, _sigmoid = compiled(dialogue_user.accept_logit), compiled(dialogue_user.sigmoid)
-_answer_to_proposal, _repeated_rank = compiled(dialogue_user.answer_to_proposal), compiled(dialogue_user.repeated_rank)
-_countered_rank, _proposed_rank = compiled(dialogue_user.countered_rank), compiled(negotiation.proposed_rank)
+_accept_logit, _sigmoid = compiled(user.accept_logit), compiled(user.sigmoid)
+_answer_to_proposal, _repeated_rank = compiled(user.answer_to_proposal), compiled(user.repeated_rank)
+_countered_rank, _proposed_rank = compiled(user.countered_rank), compiled(negotiation.proposed_rank)
 _agreement_reward, _heard_option = compiled(negotiation.agreement_reward), compiled(negotiation.heard_option)
 _score_logit, _negotiation_value = compiled(negotiation.score_logit), compiled(negotiation.negotiation_value)
-_time_feature, _difference_feature = compiled(dialogue_features.time_feature), compiled(dialogue_features.difference_feature)
-_feature_count, _fill_features = compiled(dialogue_features.feature_count), compiled(dialogue_features.fill_features)
-_scatter = compiled(dialogue_features.scatter)
+_time_feature, _difference_feature = compiled(feature_formulas.time_feature), compiled(feature_formulas.difference_feature)
+_feature_count, _fill_features = compiled(feature_formulas.feature_count), compiled(feature_formulas.fill_features)
+_scatter = compiled(feature_formulas.scatter)
 
 
 class Game(NamedTuple):
@@ -46,8 +46,8 @@ class Game(NamedTuple):
     max_acts: int
     gamma: float
     error_rate: float
-    right: float  # the centre of the score of what was understood
-    wrong: float  # and of what was not
+    right: float  # mean logit of the score if the option was understood
+    wrong: float  # mean logit of the score if it was not
     deviation: float
     slope: float
     threshold: float
@@ -56,41 +56,41 @@ class Game(NamedTuple):
     concede: float
 
 
-class Member(NamedTuple):
-    """An algorithm of a portfolio."""
+class Traits(NamedTuple):
+    """An algorithm of a portfolio, as numbers."""
 
-    base: int  # how many base features it sees: 3, or 2, without the time
-    noise: int = 0  # how many features of noise
-    square: int = 0  # whether it sees all products, too
-    seed: int = 0  # of its noise
+    base: int  # number of base features: 3, or 2 without the time
+    noise: int = 0  # number of noise features
+    square: int = 0  # whether products are added
+    seed: int = 0  # seed of its noise
     constant: int = 0  # whether it never learns nor explores
     keep: int = 0  # whether its arm is never reset
 
 
 class Scratch(NamedTuple):
-    """Space for one dialogue; arrays are slow to make."""
+    """Arrays for one dialogue, allocated once since allocation is slow."""
 
     costs: Floats  # (2 * options,): the system's, the user's
     order: Integers  # (2 * options,): their options by increasing cost
-    base: Floats  # a member's base features of one step
-    features: Floats  # (D,): all its features
+    base: Floats  # base features of one step
+    features: Floats  # (D,): all features of one step
 
 
 @compiled
 def new_scratch(game: Game, size: int) -> Scratch:
-    """For members with at most `size` features."""
+    """Arrays for members with at most `size` features."""
     return Scratch(np.empty(2 * game.options), np.empty(2 * game.options, np.int64), np.empty(size), np.empty(size))
 
 
 @compiled
-def feature_total(member: Member) -> int:
-    """How many features a member sees."""
+def feature_total(member: Traits) -> int:
+    """The number of features of a member."""
     return _feature_count(member.base + member.noise, member.square != 0)
 
 
 @compiled
-def fill_row(steps: Floats, i: Whole, member: Member, scratch: Scratch) -> None:
-    """Write a member's features of step i to the scratch space."""
+def fill_row(steps: Floats, i: Integer, member: Traits, scratch: Scratch) -> None:
+    """Write the features of step i for a member to `scratch.features`."""
     base, features = scratch.base, scratch.features
     for j in range(member.base):
         base[j] = steps[i, j]
@@ -103,25 +103,25 @@ def fill_row(steps: Floats, i: Whole, member: Member, scratch: Scratch) -> None:
 @compiled
 def play(
     key: np.uint64,
-    number: Whole,
+    number: Integer,
     game: Game,
-    member: Member,
+    member: Traits,
     weights: Floats,  # (A, D)
     epsilon: float,
     steps: Floats,  # (N, COLUMNS)
-    start: Whole,
+    start: Integer,
     scratch: Scratch,
 ) -> tuple[int, float]:
-    """Play dialogue `number` of a run and write its steps from `start` on; returns the number of system acts and the value."""
+    """Play dialogue `number` of a run and write its steps from row `start` on. Returns the number of acts and the value."""
     world, chance = word(key, 2 * number), word(key, 2 * number + 1)
-    n, costs, order = game.options, scratch.costs, scratch.order  # the user's costs and order come behind the system's
+    n, costs, order = game.options, scratch.costs, scratch.order  # the system's costs and order come first, then the user's
     _draw_costs(world, 0, n, costs, order)
     _draw_costs(world, n, n, costs, order)
-    at = 2 * n + 1  # the next word of the world
+    at = 2 * n + 1  # index of the next random word
     user_starts = uniform(world, 2 * n) < 0.5
     system_rank = user_rank = heard = spoken = NOTHING
     user_acts = turn = 0
-    score, reward, action = NOTHING_HEARD_SCORE, 0.0, ASK_REPEAT  # the user opens as if it were asked to repeat
+    score, reward, action = NOTHING_HEARD_SCORE, 0.0, ASK_REPEAT  # an opening is like a repetition
     while True:
         if turn > 0 or user_starts:
             if action == ASK_REPEAT:
@@ -167,7 +167,7 @@ def play(
 
 @compiled
 def _draw_costs(world: np.uint64, start: int, options: int, costs: Floats, order: Integers) -> None:
-    """Draw a player's costs and order its options by them; its places are those from `start` on."""
+    """Draw the costs of a player and sort its options by cost, both from index `start` on."""
     for option in range(options):
         cost = uniform(world, start + option)
         costs[start + option] = cost
@@ -180,7 +180,7 @@ def _draw_costs(world: np.uint64, start: int, options: int, costs: Floats, order
 
 @compiled
 def _greedy(weights: Floats, features: Floats, count: int) -> int:
-    """The action with the largest value, the first of equals."""
+    """The action with the largest value; the first one of equals."""
     best, chosen = -math.inf, 0
     for action in range(ACTIONS):
         value = 0.0

@@ -5,10 +5,10 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs.fruit_map import Cell, FruitMap
+from esbas.envs.fruit_grid.map import Cell, FruitMap
 
 _CELL = 48  # pixels
-_FINE = 4  # each pixel is the mean of 4 x 4 finer ones, so that edges are smooth
+_FINE = 4  # each pixel is the mean of 4 x 4 finer ones, for smooth edges
 
 _FLOOR, _LINE, _WALL = (247, 244, 236), (222, 216, 203), (74, 85, 104)
 _FRUIT, _SHINE, _STALK, _LEAF = (214, 57, 57), (240, 148, 140), (110, 84, 60), (79, 153, 87)
@@ -23,7 +23,7 @@ def picture(grid: FruitMap, agent: Cell | None, fruits: Collection[Cell]) -> NDA
     canvas = np.empty((len(grid.rows) * size, len(grid.rows[0]) * size, 3))
     for r, row in enumerate(grid.rows):
         for c, kind in enumerate(row):
-            square = canvas[r * size : (r + 1) * size, c * size : (c + 1) * size]  # a view: drawing on it draws on the canvas
+            square = canvas[r * size : (r + 1) * size, c * size : (c + 1) * size]  # a view of the canvas
             square[:] = _WALL if kind == "#" else _LINE
             if kind != "#":
                 square[_FINE:-_FINE, _FINE:-_FINE] = _FLOOR
@@ -52,7 +52,7 @@ def _draw_agent(square: Canvas) -> None:
 
 
 def _ellipse(square: Canvas, x: float, y: float, width: float, height: float, colour: tuple[int, int, int]) -> None:
-    """Fill an ellipse; centre and half axes are shares of the square."""
+    """Fill an ellipse. Centre and half axes are fractions of the square."""
     at = (np.arange(len(square)) + 0.5) / len(square)
     inside = ((at - x) / width) ** 2 + ((at[:, None] - y) / height) ** 2 <= 1
     square[inside] = colour

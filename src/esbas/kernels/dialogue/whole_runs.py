@@ -1,6 +1,6 @@
-"""Whole runs of the negotiation dialogue: ESBAS over learners by fitted Q iteration and constant policies, compiled.
+"""Whole runs of the negotiation dialogue, compiled: ESBAS over fitted Q iteration and constant policies.
 
-Dialogue τ of a run draws the same words under every portfolio: see `esbas.kernels.counter`.
+Dialogue τ of a run has the same random numbers under every portfolio: see `esbas.kernels.counter`.
 """
 
 import math
@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from esbas.bandits import ucb
-from esbas.kernels.compile import compiled
-from esbas.kernels.dialogue import (
+from esbas.compiling import compiled
+from esbas.kernels.dialogue.fitted_q import LANES, fitted_q, inverse
+from esbas.kernels.dialogue.one_dialogue import (
     ACTION,
     ACTIONS,
     COLUMNS,
@@ -20,40 +21,39 @@ from esbas.kernels.dialogue import (
     TURN,
     Floats,
     Game,
+    Integer,
     Integers,
-    Member,
     Scratch,
-    Whole,
+    Traits,
     feature_total,
     fill_row,
     new_scratch,
     play,
 )
-from esbas.kernels.fitted_q import LANES, fitted_q, inverse
 
 _ucb_bonus = compiled(ucb.ucb_bonus)
 
 
 class Members(NamedTuple):
-    """A portfolio."""
+    """A portfolio as arrays."""
 
-    traits: Integers  # (K, 6): see Member
-    weights: Floats  # (K, A, D): of the constant policies; 0 for learners
+    traits: Integers  # (K, 6): the fields of Traits
+    weights: Floats  # (K, A, D): weights of the constant policies; 0 for learners
 
 
-class Protocol(NamedTuple):
-    """How algorithms learn and how they are chosen."""
+class LearningProtocol(NamedTuple):
+    """How algorithms learn and how ESBAS chooses."""
 
-    epochs: Integers  # their lengths
+    epochs: Integers  # lengths of the epochs
     xi: float
-    exploration: float  # to the power of the epoch
+    exploration: float  # epsilon is this to the power of the epoch
     ridge: float
     tolerance: float
     max_iterations: int
 
 
-def members(algorithms: Sequence[Member], constants: Sequence[Floats | None]) -> Members:
-    """The kernel's view of a portfolio; for each algorithm, the weights of its constant policy, (A, d), or None."""
+def members(algorithms: Sequence[Traits], constants: Sequence[Floats | None]) -> Members:
+    """Convert a portfolio to arrays. `constants` has the weights, (A, d), of each constant policy, and None for learners."""
     weights = np.zeros((len(algorithms), ACTIONS, max(feature_total(algorithm) for algorithm in algorithms)))
     for k, given in enumerate(constants):
         if given is not None:
@@ -62,7 +62,9 @@ def members(algorithms: Sequence[Member], constants: Sequence[Floats | None]) ->
 
 
 @compiled
-def whole_run(key: np.uint64, game: Game, portfolio: Members, protocol: Protocol) -> tuple[Floats, Integers, Integers, Floats]:
+def whole_run(
+    key: np.uint64, game: Game, portfolio: Members, protocol: LearningProtocol
+) -> tuple[Floats, Integers, Integers, Floats]:
     """A run of ESBAS, or, with one member, of the canonical algorithm.
 
     Returns:
@@ -70,13 +72,13 @@ def whole_run(key: np.uint64, game: Game, portfolio: Members, protocol: Protocol
     """
     arms, _, size = portfolio.weights.shape
     total = protocol.epochs.sum()
-    stored = total - protocol.epochs[-1]  # nobody learns from the last epoch
+    stored = total - protocol.epochs[-1]  # the last epoch is not learnt from
     values, chosen, acts = np.empty(total), np.empty(total, np.int64), np.empty(total, np.int64)
     steps, scratch = np.empty(((stored + 1) * game.max_acts, COLUMNS)), new_scratch(game, size)
     weights = portfolio.weights.copy()
     matrices, moments = np.zeros((arms, ACTIONS, size, size)), np.zeros((arms, ACTIONS, size))
     counts, sums = np.zeros(arms), np.zeros(arms)
-    number = count = learnt = np.int64(0)  # dialogues, steps, steps that learners know
+    number = count = learnt = np.int64(0)  # dialogues, steps, steps that were learnt from
     for epoch in range(len(protocol.epochs)):
         for arm in range(arms):
             member = _member(portfolio, arm)
@@ -113,14 +115,14 @@ def mean_value(key: np.uint64, game: Game, portfolio: Members, dialogues: int) -
 
 
 @compiled
-def _member(portfolio: Members, arm: int) -> Member:
+def _member(portfolio: Members, arm: int) -> Traits:
     traits = portfolio.traits
-    return Member(traits[arm, 0], traits[arm, 1], traits[arm, 2], traits[arm, 3], traits[arm, 4], traits[arm, 5])
+    return Traits(traits[arm, 0], traits[arm, 1], traits[arm, 2], traits[arm, 3], traits[arm, 4], traits[arm, 5])
 
 
 @compiled
 def _choose(counts: Floats, sums: Floats, xi: float) -> int:
-    """UCB1: an arm without a pull first, then the largest index; the first of equals."""
+    """UCB1: an arm without a pull, otherwise the arm with the largest index; the first one of equals."""
     total = counts.sum()
     best, chosen = -math.inf, 0
     for arm in range(len(counts)):
@@ -135,20 +137,20 @@ def _choose(counts: Floats, sums: Floats, xi: float) -> int:
 @compiled
 def _learn(
     steps: Floats,  # (N, COLUMNS)
-    learnt: Whole,
+    learnt: Integer,
     gamma: float,
-    member: Member,
-    protocol: Protocol,
+    member: Traits,
+    protocol: LearningProtocol,
     scratch: Scratch,
     matrices: Floats,  # (A, D, D): Σ φ φᵀ
     moments: Floats,  # (A, D): Σ φ r
     weights: Floats,  # (A, D)
 ) -> None:
-    """Fitted Q iteration on all steps; those before `learnt` are in the matrices already."""
+    """Fitted Q iteration on all steps. The matrices already contain the steps before `learnt`."""
     starts, d, row = _block_starts(steps), feature_total(member), scratch.features
     features, following = np.zeros((starts[-1], d, LANES)), np.zeros((starts[-1], d, LANES))
     place = starts * LANES
-    before = place[0]  # the place of the step before, if something follows it
+    before = place[0]  # place of the previous step, if it is not the last of its dialogue
     for i in range(len(steps)):
         fill_row(steps, i, member, scratch)
         action, reward = np.int64(steps[i, ACTION]), steps[i, REWARD]
@@ -174,7 +176,7 @@ def _learn(
 
 @compiled
 def _block_starts(steps: Floats) -> Integers:
-    """Where the blocks of each action start, for steps behind which something follows."""
+    """The first block of each action, counting the steps that are not the last of their dialogue."""
     starts = np.zeros(ACTIONS + 1, np.int64)
     for i in range(len(steps)):
         starts[np.int64(steps[i, ACTION]) + 1] += steps[i, ENDS] == 0.0

@@ -1,8 +1,8 @@
-"""Negotiation dialogues as readable text."""
+"""Negotiation dialogues as text."""
 
 from collections.abc import Sequence
 
-from esbas.envs.dialogue_log import SYSTEM, USER, Act, Dialogue
+from esbas.envs.dialogue.log import SYSTEM, USER, Act, Dialogue
 from esbas.errors import unknown
 
 VIEWS = "all", SYSTEM, USER
@@ -10,7 +10,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def transcript(dialogue: Dialogue, view: str = "all") -> str:
-    """One line for the costs of each player and one per turn, as an onlooker ("all"), the system or the user knows them."""
+    """One line for the costs of each player and one per turn, as seen by an observer ("all"), the system or the user."""
     if view not in VIEWS:
         raise unknown("view", view, VIEWS)
     lines = []
@@ -22,12 +22,12 @@ def transcript(dialogue: Dialogue, view: str = "all") -> str:
 
 
 def turn(act: Act, view: str = "all") -> str:
-    """One turn as a line."""
+    """A turn as one line of text."""
     return f"System: {_SYSTEM[act.act].format(letter(act.option))}" if act.by == SYSTEM else f"User:   {_user(act, view)}"
 
 
 def outcome(dialogue: Dialogue) -> str:
-    """How it ended, as a sentence."""
+    """The end of the dialogue in one sentence."""
     end = dialogue.acts[-1] if dialogue.ended else None
     if end is None or end.act != "accept" or (end.by == SYSTEM and end.option is None):
         return "No agreement."
@@ -40,7 +40,7 @@ def outcome(dialogue: Dialogue) -> str:
 
 
 def letter(option: int | None) -> str:
-    """Options are called A, B, C, ..."""
+    """The name of an option: A, B, C, ..."""
     if option is None:
         return "nothing"
     return _LETTERS[option] if option < len(_LETTERS) else f"number {option}"
@@ -66,5 +66,5 @@ def _user(act: Act, view: str) -> str:
 
 
 def cost_line(costs: Sequence[float]) -> str:
-    """The cost of each option."""
+    """The costs of all options in one line."""
     return ", ".join(f"{letter(option)} {cost:.2f}" for option, cost in enumerate(costs))

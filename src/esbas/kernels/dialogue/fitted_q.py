@@ -1,9 +1,9 @@
-"""Fitted Q iteration compiled: what `esbas.learners.linear_fqi` states, with steps in blocks of lanes for the inner loops.
+"""Fitted Q iteration as in `esbas.learners.linear_fqi`, compiled, with steps in blocks of lanes for the inner loops.
 
-The matrix products of the plain function would go through BLAS here, whose threads fight over the cores with ours and whose sums
-depend on how many there are. These loops give the same numbers on any number of cores.
+Matrix products would use BLAS here, whose threads compete with ours for the cores and whose sums depend on the number of threads.
+These loops give the same results on any number of cores.
 
-Arrays are as wide as the widest member of a portfolio, D; a member with d features uses the first d places.
+Arrays are as wide as the widest member of a portfolio, D; a member with d features uses the first d entries.
 """
 
 import math
@@ -11,16 +11,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-LANES = 128  # steps of a block: its features stay in the first-level cache
+LANES = 128  # steps per block, so that its features fit into the first-level cache
 
 
 @compiled
 def inverse(matrix: Floats, d: int, ridge: float, result: Floats) -> None:
-    """(matrix + ridge · 1)⁻¹ of a symmetric, positive matrix, by Cholesky's factors."""
+    """(matrix + ridge · 1)⁻¹ of a symmetric positive matrix, by Cholesky decomposition."""
     lower = np.zeros((d, d))
     for j in range(d):
         for i in range(j, d):
@@ -45,8 +45,8 @@ def inverse(matrix: Floats, d: int, ridge: float, result: Floats) -> None:
 def fitted_q(
     inverses: Floats,  # (A, D, D): of Σ φ φᵀ + ridge, over the steps with each action
     moments: Floats,  # (A, D): Σ φ r
-    features: Floats,  # (B, d, LANES): of the steps behind which something follows; 0 in lanes without a step
-    following: Floats,  # (B, d, LANES): the features of what follows
+    features: Floats,  # (B, d, LANES): of the steps that are not the last of their dialogue; 0 in empty lanes
+    following: Floats,  # (B, d, LANES): the features of the next steps
     starts: Integers,  # (A + 1,): the steps with action a are in the blocks starts[a] .. starts[a + 1] - 1
     gamma: float,
     tolerance: float,
@@ -54,7 +54,7 @@ def fitted_q(
     weights: Floats,  # (A, D): the result
 ) -> None:
     """Iterate w_a = argmin Σ (w·φ - r - γ max_a' w_a'·φ')² + ridge |w|², all actions at once, from 0 until |Δw| <= tolerance."""
-    _, d, lanes = features.shape  # a constant number of lanes would be unrolled: slow to compile, no faster to run
+    _, d, lanes = features.shape  # a constant would be unrolled: slower to compile, not faster to run
     updated, best, values, sums = np.zeros_like(weights), np.empty(lanes), np.empty(lanes), np.empty((d, lanes))
     weights.fill(0.0)
     for _ in range(max_iterations):
@@ -64,7 +64,7 @@ def fitted_q(
             for block in range(starts[a], starts[a + 1]):
                 _best_values(weights, following[block], values, best)
                 _add_products(features[block], best, sums)
-            for j in range(d):  # fold the lanes into the first one, and the rewards
+            for j in range(d):  # sum over the lanes, and add the rewards
                 for i in range(1, lanes):
                     sums[j, 0] += sums[j, i]
                 sums[j, 0] = moments[a, j] + gamma * sums[j, 0]
@@ -107,7 +107,7 @@ def _best_values(weights: Floats, following: Floats, values: Floats, best: Float
 
 @compiled
 def _add_products(features: Floats, best: Floats, sums: Floats) -> None:
-    """Add φ v, each lane to its own sum: a single sum would wait for itself."""
+    """Add φ v, with one sum per lane: the additions to a single sum could not overlap."""
     d, lanes = features.shape
     for j in range(d):
         x, lane_sums = features[j], sums[j]

@@ -1,4 +1,4 @@
-"""The meta-algorithms that are compared, as compiled runs, with the parameters that their bandits have by default."""
+"""The meta-algorithms that are compared, as compiled runs with the default parameters of their bandits."""
 
 from collections.abc import Callable
 
@@ -7,21 +7,21 @@ import numpy as np
 from esbas.bandits import D3RB, ED2RB, SWUCB, UCB1, DiscountedUCB, Exp3, Exp3S, Rexp3, RLessUCB, SlidingUCB, SWUCBSharp, Window
 from esbas.bandits.discounted import Discounted
 from esbas.kernels.bounds import balancing_regrets, discounted_regrets, exp3_regrets, rising_regrets, ucb_regrets, window_regrets
-from esbas.kernels.bounds.play import Floats, Keys, Whole
+from esbas.kernels.bounds.play import Floats, Integers, Keys
 
 Run = Callable[..., Floats]
 """Called as run(expectations (T, K), keys (R,), checkpoints (C,), xi=...): the short-sighted regret, (R, C)."""
 
 
 def _ucb(*, restarts: bool) -> Run:
-    def run(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: float) -> Floats:
+    def run(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
         return ucb_regrets(expectations, keys, checkpoints, xi, restarts)
 
     return run
 
 
 def _window(bandit: Callable[[int, int, float], UCB1], *, all_rounds: bool = False) -> Run:
-    def run(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: float) -> Floats:
+    def run(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
         horizon, n_arms = expectations.shape
         made = bandit(n_arms, horizon, xi)
         assert isinstance(made.memory, Window)
@@ -31,7 +31,7 @@ def _window(bandit: Callable[[int, int, float], UCB1], *, all_rounds: bool = Fal
     return run
 
 
-def _discounted(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: float) -> Floats:
+def _discounted(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
     del xi
     bandit = DiscountedUCB(expectations.shape[1], horizon=len(expectations))
     assert isinstance(bandit.memory, Discounted)
@@ -39,7 +39,7 @@ def _discounted(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: flo
 
 
 def _exp3(bandit: type[Exp3]) -> Run:
-    def run(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: float) -> Floats:
+    def run(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
         del xi
         made = bandit(expectations.shape[1], horizon=len(expectations))
         alpha = made.alpha if isinstance(made, Exp3S) else 0.0
@@ -50,7 +50,7 @@ def _exp3(bandit: type[Exp3]) -> Run:
 
 
 def _balancing(bandit: type[D3RB] | type[ED2RB]) -> Run:
-    def run(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: float) -> Floats:
+    def run(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
         del xi
         made = bandit(expectations.shape[1])
         return balancing_regrets(expectations, keys, checkpoints, made.d_min, made.c, made.delta, isinstance(made, ED2RB))
@@ -58,12 +58,12 @@ def _balancing(bandit: type[D3RB] | type[ED2RB]) -> Run:
     return run
 
 
-def _rising(expectations: Floats, keys: Keys, checkpoints: Whole, *, xi: float) -> Floats:
+def _rising(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
     del xi
     bandit = RLessUCB(expectations.shape[1])
-    blocks = np.split(keys, range(25, len(keys), 25))  # it remembers all rewards: fewer runs at a time
-    told = [rising_regrets(expectations, block, checkpoints, bandit.epsilon, bandit.alpha, bandit.sigma) for block in blocks]
-    return np.concatenate(told)
+    blocks = np.split(keys, range(25, len(keys), 25))  # it stores all rewards: fewer runs at a time
+    parameters = bandit.epsilon, bandit.alpha, bandit.sigma
+    return np.concatenate([rising_regrets(expectations, block, checkpoints, *parameters) for block in blocks])
 
 
 META_ALGORITHMS: dict[str, Run] = {
@@ -80,4 +80,4 @@ META_ALGORITHMS: dict[str, Run] = {
     "ED2RB": _balancing(ED2RB),
     "R-less-UCB": _rising,
 }
-"""ξ is that of ESBAS, SSBAS and UCB1; the others have their own. All but ESBAS choose among arms that learn all the time."""
+"""ξ is used by ESBAS, SSBAS and UCB1; the others have their own parameters. With all but ESBAS, learners learn all the time."""

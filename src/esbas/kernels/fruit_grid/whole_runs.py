@@ -1,7 +1,7 @@
 """Whole runs of the fruit collection experiment: the formulas of the environment, the learners and the bandit, compiled.
 
-All learners' tables lie in one array, state by action by learner, in float32: one instruction updates all four.
-The end's row stays 0, so that an update behind the last fruit needs no case of its own.
+The tables of all learners are in one float32 array, state by action by learner, so that one instruction updates all four.
+The row of the last state stays 0, so that the update after the last fruit is not a special case.
 """
 
 import math
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.bandits import ucb
+from esbas.compiling import compiled
 from esbas.envs import FruitMap
-from esbas.kernels.compile import compiled
-from esbas.kernels.random import CHANCE_BITS, Stream, Whole, below, chance, next_word, normal, random_action
+from esbas.kernels.fruit_grid.random import CHANCE_BITS, Integer, Stream, below, chance, next_word, normal, random_action
 from esbas.learners import schedules, tabular_q
 
-MAX_STEPS = 100  # an episode is cut off here
-FAILURE = 200  # the objective of an episode that was cut off
+MAX_STEPS = 100  # maximum number of steps of an episode
+FAILURE = 200  # the objective of a truncated episode
 
 _q_update: Any = compiled(tabular_q.q_update)  # of float32 here
 _ucb_bonus = compiled(ucb.ucb_bonus)
@@ -26,33 +26,33 @@ _A = 4  # actions
 
 
 class Task(NamedTuple):
-    """A map as the kernel reads it."""
+    """A map as arrays."""
 
-    following: NDArray[np.uint32]  # (S + 1) * 4: the state behind each state and action
-    fruits: NDArray[np.float32]  # (S + 1) * 4: how many that move eats, 0 or 1
+    following: NDArray[np.uint32]  # (S + 1) * 4: the next state for each state and action
+    fruits: NDArray[np.float32]  # (S + 1) * 4: fruits eaten by the move, 0 or 1
     starts: NDArray[np.uint32]  # (starts,)
 
 
 class Learning(NamedTuple):
-    """What the learners share, and the rate of each."""
+    """The parameters that the learners share, and the learning rate of each."""
 
-    rates: tuple[float, ...]  # in the first episode, per learner
-    decay: float  # of the rates: see schedules.hyperbolic
+    rates: tuple[float, ...]  # learning rate of each learner in the first episode
+    decay: float  # decay of the rates: see schedules.hyperbolic
     gamma: float
     epsilon: float  # in the first episode
-    horizon: float  # when epsilon is 0: see schedules.linear
+    horizon: float  # the episode in which epsilon reaches 0: see schedules.linear
 
 
 class Counters(NamedTuple):
-    """What happened, summed over the episodes of each bin."""
+    """Sums over the episodes of each bin."""
 
     transitions: NDArray[np.int64]  # (bins,)
-    objective: NDArray[np.int64]  # (bins,): of time, FAILURE for an episode that was cut off
+    objective: NDArray[np.int64]  # (bins,): number of steps, or FAILURE for a truncated episode
     selections: NDArray[np.int64]  # (bins, K)
 
 
 def task(grid: FruitMap) -> Task:
-    """The kernel's view of a map."""
+    """Convert a map to arrays."""
     return Task(grid.following.ravel().astype(np.uint32), grid.eaten.ravel().astype(np.float32), grid.starts.astype(np.uint32))
 
 
@@ -60,11 +60,11 @@ def task(grid: FruitMap) -> Task:
 def whole_run(stream: Stream, task: Task, learning: Learning, xi: float, epochal: bool, edges: NDArray[np.int64]) -> Any:
     """A run of edges[-1] episodes, counted in bins that end with the episodes `edges`.
 
-    Several learners: SSBAS, or, if `epochal`, ESBAS with epochs of 1, 2, 4, ... episodes. One learner: it acts always.
+    With several learners, SSBAS selects, or, if `epochal`, ESBAS with epochs of 1, 2, 4, ... episodes.
     """
     k = len(learning.rates)
     table = np.zeros(len(task.following) * k, np.float32)
-    acting = table.copy() if epochal else table  # policies are frozen within an epoch
+    acting = table.copy() if epochal else table  # policies do not change within an epoch
     counts, sums, total = np.zeros(k, np.int64), np.zeros(k, np.int64), 0
     window = np.zeros(1 if epochal or k == 1 else edges[-1] // 2 + 1, np.uint16)
     newest = oldest = 0  # places in the window
@@ -104,7 +104,7 @@ def whole_run(stream: Stream, task: Task, learning: Learning, xi: float, epochal
 
 @compiled
 def _choose(counts: NDArray[np.int64], sums: NDArray[np.int64], total: int, xi: float) -> int:
-    """UCB1 on times, which are to be small: an unplayed arm first, otherwise the largest index, the first of equals."""
+    """UCB1 on times, where less is better: an arm without a pull, otherwise the first arm with the largest index."""
     best, arm = -math.inf, 0
     for k in range(len(counts)):
         if counts[k] == 0:
@@ -126,7 +126,7 @@ def _episode(
     epsilon: float,
     number: int,
 ) -> tuple[Stream, int, int]:
-    """An episode in which `arm` acts and all learn; returns its length and its value."""
+    """An episode in which `arm` acts and all learners learn. Returns the stream, the length and the value."""
     k, gamma, end = len(learning.rates), np.float32(learning.gamma), len(task.following) // _A - 1
     following, fruits = task.following, task.fruits
     explore_below = math.ceil(epsilon * (1 << CHANCE_BITS))
@@ -149,8 +149,8 @@ def _episode(
 
 
 @compiled
-def _greedy(table: NDArray[np.float32], at: Whole, k: int) -> int:
-    """The best of four actions, the first of equals, for the learner and state whose values begin at `at`."""
+def _greedy(table: NDArray[np.float32], at: Integer, k: int) -> int:
+    """The best action for the learner and state whose values start at `at`; the first one of equals."""
     action, best = 0, table[at]
     if table[at + k] > best:
         action, best = 1, table[at + k]
@@ -160,10 +160,10 @@ def _greedy(table: NDArray[np.float32], at: Whole, k: int) -> int:
 
 
 @compiled
-def _best(table: NDArray[np.float32], at: Whole, k: int) -> Any:
-    """The best of the four values."""
+def _best(table: NDArray[np.float32], at: Integer, k: int) -> Any:
+    """The largest of the four values."""
     best = table[at]
     for action in range(1, _A):
         value = table[at + action * k]
-        best = value if value > best else best  # numba's max() asks for NaN first
+        best = value if value > best else best  # faster than max(), which checks for NaN
     return best

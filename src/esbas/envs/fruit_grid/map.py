@@ -1,4 +1,4 @@
-"""Maps of the fruit collection task as text, and what follows from a map: states, moves and the fewest steps to the end."""
+"""Maps of the fruit collection task: states, moves, and the minimum number of steps."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,18 +24,18 @@ Cell = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class FruitMap:
-    """A map, validated: `F` a cell with a fruit, `.` a free cell on which episodes start, `#` a wall; all lines equally long.
+    """A validated map: `F` is a cell with a fruit, `.` a free cell on which episodes start, `#` a wall.
 
-    A state is a cell and the set of the fruits that are left, numbered cell * (2^F - 1) + (bits of the set) - 1; behind them
-    comes one more, the end: nothing is left. The default map has 18 cells and 4 fruits: 270 states and the end.
+    A state is a cell and the set of the fruits that are left; its number is cell * (2^F - 1) + (bits of the set) - 1. The last
+    state is the end, where no fruit is left. The default map has 18 cells and 4 fruits: 270 states and the end.
     """
 
     text: str = DEFAULT_MAP
     rows: tuple[str, ...] = field(init=False)
-    cells: tuple[Cell, ...] = field(init=False)  # (row, column) of all that are not walls, in reading order
-    fruits: tuple[Cell, ...] = field(init=False)  # where they grow
-    starts: NDArray[np.int32] = field(init=False)  # (starts,): the states in which episodes start, all fruits being there
-    following: NDArray[np.int32] = field(init=False)  # (S + 1, 4): the state behind each state and action
+    cells: tuple[Cell, ...] = field(init=False)  # (row, column) of all cells that are not walls, row by row
+    fruits: tuple[Cell, ...] = field(init=False)  # cells with fruits
+    starts: NDArray[np.int32] = field(init=False)  # (starts,): the states in which episodes start, with all fruits
+    following: NDArray[np.int32] = field(init=False)  # (S + 1, 4): the next state for each state and action
     eaten: NDArray[np.bool_] = field(init=False)  # (S + 1, 4): whether that move eats a fruit
 
     def __post_init__(self) -> None:
@@ -54,23 +54,23 @@ class FruitMap:
 
     @property
     def _sets(self) -> int:
-        """How many non-empty sets of fruits there are."""
+        """The number of non-empty sets of fruits."""
         return (1 << len(self.fruits)) - 1
 
     @property
     def end(self) -> int:
-        """The number of the end: also the number of the other states."""
+        """The number of the last state, which is also the number of the other states."""
         return len(self.cells) * self._sets
 
     def place(self, state: int) -> tuple[Cell | None, tuple[Cell, ...]]:
-        """Where the agent is (None at the end) and which fruits are left."""
+        """The cell of the agent (None at the end) and the fruits that are left."""
         if state == self.end:
             return None, ()
         cell, bits = state // self._sets, state % self._sets + 1
         return self.cells[cell], tuple(fruit for i, fruit in enumerate(self.fruits) if bits >> i & 1)
 
     def steps_to_end(self) -> NDArray[np.int32]:
-        """(S + 1,): the fewest steps from each state to the end, by breadth-first search backwards from it."""
+        """(S + 1,): the minimum number of steps from each state to the end, by breadth-first search from the end."""
         steps = np.where(np.arange(self.end + 1) == self.end, 0, -1).astype(np.int32)
         for depth in range(1, self.end + 1):
             reached = (steps < 0) & (steps[self.following] == depth - 1).any(axis=1)
@@ -80,16 +80,16 @@ class FruitMap:
         return steps
 
     def optimal_steps(self) -> dict[Cell, int]:
-        """The fewest steps to the end from each start."""
+        """The minimum number of steps from each start."""
         steps = self.steps_to_end()
         return {self.cells[start // self._sets]: int(steps[start]) for start in self.starts.tolist()}
 
     def optimum(self) -> float:
-        """The mean of the fewest steps over the starts: no policy needs fewer on average."""
+        """The minimum number of steps, averaged over the starts."""
         return float(self.steps_to_end()[self.starts].mean())
 
     def _moves(self) -> dict[str, NDArray[Any]]:
-        """Who walks into a wall or out of the map stays where he is; who stands on a fruit has eaten it."""
+        """The tables of moves. A step into a wall or out of the map does not move the agent; a fruit is eaten on arrival."""
         number = {cell: i for i, cell in enumerate(self.cells)}
         following = np.full((self.end + 1, len(ACTIONS)), self.end, np.int32)
         eaten = np.zeros((self.end + 1, len(ACTIONS)), np.bool_)
@@ -121,19 +121,19 @@ class FruitMap:
 
 
 def _check_shape(rows: tuple[str, ...]) -> None:
-    require(len(rows) >= 1, "a map has a line", "write one line of F, # and . per row", map="")
+    require(len(rows) >= 1, "a map has at least one line", "write one line of F, # and . per row", map="")
     for r, row in enumerate(rows):
         if len(row) != len(rows[0]):
             lengths = f"row {r + 1} has {len(row)} cells and row 1 has {len(rows[0])}"
-            raise InvalidValueError(f"the lines of a map must be equally long, but {lengths}: fill up with #")
+            raise InvalidValueError(f"the lines of a map must be equally long, but {lengths}: fill them up with #")
         for c, kind in enumerate(row):
             if kind not in "F#.":
-                where = f"{kind!r} stands in row {r + 1}, column {c + 1}"
+                where = f"{kind!r} is in row {r + 1}, column {c + 1}"
                 raise InvalidValueError(f"a map must consist of F (fruit), # (wall) and . (free), but {where}: replace it")
 
 
 def _connected(first: Cell, cells: set[Cell]) -> set[Cell]:
-    """All cells that can be walked to from the first one."""
+    """All cells that can be reached from the first one."""
     found, edge = {first}, [first]
     while edge:
         row, column = edge.pop()

@@ -1,4 +1,4 @@
-"""Logged negotiation dialogues: one JSON object per line, documented in docs/dialogue-log.md."""
+"""Logs of negotiation dialogues: one JSON object per line. docs/dialogue-log.md documents the format."""
 
 import json
 import math
@@ -22,19 +22,19 @@ class Act:
 
     by: str  # "system" or "user"
     act: str  # see ACTS
-    option: int | None = None  # proposed, or, when the system accepts, taken to be the user's proposal (None: nothing was heard)
-    heard: int | None = None  # what the system understood of a proposal by the user, where that is known
-    score: float | None = None  # how sure the recogniser was of it
+    option: int | None = None  # proposed; if the system accepts, what it understood as the user's proposal (None: nothing)
+    heard: int | None = None  # the option that the system understood when the user proposed, if known
+    score: float | None = None  # confidence of the recogniser
 
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """A dialogue by the rules of the game; the rules are checked."""
+    """A dialogue. The constructor checks that it follows the rules of the game."""
 
     user_costs: tuple[float, ...]
     acts: tuple[Act, ...]
     system_costs: tuple[float, ...] | None = None
-    place: str = ""  # where it was read; errors begin with it
+    place: str = ""  # where it was read, for error messages
 
     def __post_init__(self) -> None:
         options = len(self.user_costs)
@@ -52,12 +52,12 @@ class Dialogue:
 
     @property
     def ended(self) -> bool:
-        """Whether a player ended it; if not, it was cut off."""
+        """Whether a player ended the dialogue; otherwise it was truncated."""
         return bool(self.acts) and self.acts[-1].act in _LAST
 
 
 def read_dialogues(path: str | os.PathLike[str]) -> Iterator[Dialogue]:
-    """The dialogues of a log, one after the other; empty lines are skipped, a bad line is an error that tells its number."""
+    """Read the dialogues of a log one by one. Empty lines are skipped; the error for an invalid line gives its number."""
     path = Path(path)
     if not path.is_file():
         raise InvalidValueError(f"a log must be a file, but there is none at {str(path)!r}: check the path")
@@ -67,11 +67,11 @@ def read_dialogues(path: str | os.PathLike[str]) -> Iterator[Dialogue]:
                 try:
                     yield _parse(line, f"{path.name}, line {number}")
                 except EsbasError as error:
-                    raise InvalidValueError(f"{path}, line {number}: {error}: mend or delete the line") from error
+                    raise InvalidValueError(f"{path}, line {number}: {error}: fix or delete the line") from error
 
 
 def write_dialogues(path: str | os.PathLike[str], dialogues: Iterable[Dialogue], *, append: bool = False) -> None:
-    """Write a log, or add to one; what does not apply is left out."""
+    """Write a log, or append to it. Keys without a value are omitted."""
     with Path(path).open("a" if append else "w", encoding="utf-8") as file:
         for dialogue in dialogues:
             content = asdict(dialogue)
@@ -100,7 +100,7 @@ def _costs(given: Any, name: str) -> tuple[float, ...] | None:
 
 
 def _check_keys(given: Any, known: Sequence[str], kind: str, *, required: Sequence[str]) -> None:
-    _check(isinstance(given, dict), "a JSON object must stand here, but got {!r}", given)
+    _check(isinstance(given, dict), "a JSON object is expected here, but got {!r}", given)
     for key in given:
         if key not in known:
             raise unknown(kind, key, known)
@@ -109,7 +109,7 @@ def _check_keys(given: Any, known: Sequence[str], kind: str, *, required: Sequen
 
 
 def _check_act(act: Act, before: Sequence[Act], options: int) -> None:
-    """The rules of the game."""
+    """Check an act against the rules of the game."""
     if not (isinstance(act.by, str) and act.by in ACTS):
         raise unknown("player", act.by, ACTS)
     if act.act not in ACTS[act.by]:

@@ -1,7 +1,7 @@
-"""Random numbers for compiled runs: NumPy's SFC64 generator, one 64-bit word of which serves a whole step.
+"""Random numbers for compiled runs: NumPy's SFC64 generator. One 64-bit word is enough for a step of an episode.
 
-A word is split from the top: 29 bits decide by chance (explore or not; where to start), 2 bits are a random action, 25 bits and
-8 bits are the abscissa and the layer of a normal draw by the ziggurat method (Marsaglia & Tsang, 2000; 256 layers).
+From the top, a word consists of 29 bits for chances (explore or not; where to start), 2 bits for a random action, and 25 and 8
+bits for the abscissa and the layer of a normal draw by the ziggurat method (Marsaglia & Tsang, 2000; 256 layers).
 """
 
 import math
@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas import seeding
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 
-Whole = int | np.int64
-Stream = tuple[np.uint64, np.uint64, np.uint64, np.uint64]  # the state of a generator: a value, not an object
+Integer = int | np.int64
+Stream = tuple[np.uint64, np.uint64, np.uint64, np.uint64]  # the state of a generator, an immutable value
 
 CHANCE_BITS = 29
-_HALF = 1 << 24  # abscissas are whole numbers from -_HALF to _HALF - 1
-_RIGHT = 3.6541528853610088  # where the tail begins, for 256 layers
-_AREA = 0.00492867323399  # of each layer
+_HALF = 1 << 24  # abscissas are integers from -_HALF to _HALF - 1
+_RIGHT = 3.6541528853610088  # start of the tail, for 256 layers
+_AREA = 0.00492867323399  # area of each layer
 
-# numba makes a float of a uint64 and an int: constants beside words are words, too
+# numba converts a uint64 and an int to a float, so constants are uint64 as well
 _1, _3, _8, _11, _24, _33, _35, _40 = (np.uint64(bits) for bits in (1, 3, 8, 11, 24, 33, 35, 40))
 _TWO_BITS, _EIGHT_BITS, _25_BITS = np.uint64(3), np.uint64(255), np.uint64((1 << 25) - 1)
 
@@ -34,7 +34,7 @@ def stream(seed: int, *name: str | int) -> Stream:
 
 
 def _ziggurat() -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float64]]:
-    """Per layer: the width of a unit of abscissa, the abscissas that lie inside for sure, and the density at the right edge."""
+    """Per layer: the width of a unit of abscissa, the abscissas that are always inside, and the density at the right edge."""
     edges = np.zeros(257)
     edges[0], edges[1] = _AREA / math.exp(-_RIGHT * _RIGHT / 2), _RIGHT
     for i in range(1, 255):
@@ -48,33 +48,33 @@ WIDTH, INSIDE, DENSITY = _ziggurat()  # (256,), (256,), (257,)
 
 @compiled
 def next_word(stream: Stream) -> tuple[Stream, np.uint64]:
-    """The generator's next 64 bits (Doty-Humphrey's SFC64)."""
+    """The next 64 bits of the generator (SFC64 by Doty-Humphrey)."""
     a, b, c, counter = stream
     word = a + b + counter
     return (b ^ (b >> _11), c + (c << _3), ((c << _24) | (c >> _40)) + word, counter + _1), word
 
 
 @compiled
-def chance(word: np.uint64) -> Whole:
-    """A whole number from 0 to 2^29 - 1."""
+def chance(word: np.uint64) -> Integer:
+    """An integer from 0 to 2^29 - 1."""
     return np.int64(word >> _35)
 
 
 @compiled
-def below(word: np.uint64, n: Whole) -> Whole:
-    """A whole number from 0 to n - 1."""
+def below(word: np.uint64, n: Integer) -> Integer:
+    """An integer from 0 to n - 1."""
     return (chance(word) * n) >> CHANCE_BITS
 
 
 @compiled
-def random_action(word: np.uint64) -> Whole:
-    """0, 1, 2 or 3."""
+def random_action(word: np.uint64) -> Integer:
+    """A random integer from 0 to 3."""
     return np.int64((word >> _33) & _TWO_BITS)
 
 
 @compiled
 def normal(stream: Stream, word: np.uint64) -> tuple[Stream, np.float32]:
-    """A standard normal draw; for one word in eighty it takes more words from the stream."""
+    """A standard normal draw. About one draw in eighty takes more words from the stream."""
     layer, abscissa = np.int64(word & _EIGHT_BITS), np.int64((word >> _8) & _25_BITS) - _HALF
     if abs(abscissa) < INSIDE[layer]:
         return stream, np.float32(abscissa) * WIDTH[layer]
@@ -82,8 +82,8 @@ def normal(stream: Stream, word: np.uint64) -> tuple[Stream, np.float32]:
 
 
 @compiled
-def _normal_beyond(stream: Stream, layer: Whole, abscissa: Whole) -> tuple[Stream, np.float32]:
-    """Accept a point that is not inside its layer for sure, or draw another."""
+def _normal_beyond(stream: Stream, layer: Integer, abscissa: Integer) -> tuple[Stream, np.float32]:
+    """Accept or reject a point that may be outside its layer; after a rejection, draw again."""
     while True:
         if layer == 0:
             return _tail(stream, abscissa < 0)
@@ -112,5 +112,5 @@ def _tail(stream: Stream, negative: bool | np.bool_) -> tuple[Stream, np.float32
 
 @compiled
 def _uniform(word: np.uint64) -> float:
-    """A number between 0 and 1, never 0."""
+    """A number in (0, 1)."""
     return (np.float64(word >> _11) + 0.5) * 2.0**-53

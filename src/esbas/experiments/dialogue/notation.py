@@ -1,4 +1,4 @@
-"""Portfolios by the names that the paper's table gives them, such as `all-4 + constant-1.10` or `8*n-1-simple-2`."""
+"""The notation of the paper's table for portfolios, such as `all-4 + constant-1.10` or `8*n-1-simple-2`."""
 
 import re
 from collections.abc import Iterable
@@ -14,58 +14,58 @@ _MARK = re.compile(r"\s*\((?P<mark>[^()]*)\)\s*$")
 _MARKS = "no reset", "second"
 
 MAX_NOISE = 8
-"""The most noise features of a learner."""
+"""Maximum number of noise features of a learner."""
 MAX_MEMBERS = 16
-"""The most algorithms of a portfolio."""
+"""Maximum number of algorithms in a portfolio."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Algorithm:
-    """One member of a portfolio: a learner by its features, or, with `mu`, a constant policy of that mean return."""
+class DialogueAlgorithm:
+    """An algorithm in a portfolio: a learner with these features or, if `mu` is given, a constant policy of that mean return."""
 
     base: str = "simple"  # or "fast": without the time feature
-    squares: bool = False  # whether all squares and products come with the features
+    squares: bool = False  # whether squares and products of the features are added
     noise: int = 0  # the number of noise features
     mu: str = ""  # such as "1.01"
 
     @property
     def name(self) -> str:
-        """As in the paper."""
+        """The name in the paper."""
         if self.mu:
             return f"constant-{self.mu}"
         return (f"n-{self.noise}-" if self.noise else "") + self.base + ("-2" if self.squares else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the table: a portfolio and what happens to the arms of its constant policies."""
+class TableRow:
+    """A row of the table: a portfolio, and whether the arms of its constant policies are reset."""
 
     portfolio: str  # the terms, joined by " + "
-    algorithms: tuple[Algorithm, ...]
-    reset: bool = True  # whether the bandit forgets its constant arms, too, when an epoch starts
+    algorithms: tuple[DialogueAlgorithm, ...]
+    reset: bool = True  # whether the arms of constant policies are also reset when an epoch starts
     second: bool = False  # whether to use the second half of the constants' policies
 
     @property
     def name(self) -> str:
-        """The row's name; `parse` reads it."""
+        """The name of the row, which `parse` can read."""
         return self.portfolio + (" (no reset)" if not self.reset else "") + (" (second)" if self.second else "")
 
     @property
-    def constants(self) -> tuple[Algorithm, ...]:
-        """The members that never learn."""
+    def constants(self) -> tuple[DialogueAlgorithm, ...]:
+        """The constant policies."""
         return tuple(algorithm for algorithm in self.algorithms if algorithm.mu)
 
-    def without_reset(self) -> "Row":
-        """The same row, its constant arms never reset."""
+    def without_reset(self) -> "TableRow":
+        """The same row without resets of constant arms."""
         return replace(self, reset=not self.constants)
 
 
-def parse(text: str, *, constants: Iterable[str] = ()) -> Row:
+def parse(text: str, *, constants: Iterable[str] = ()) -> TableRow:
     """The row with this name: terms separated by `+`, each an algorithm, a group of them, or `N*algorithm`.
 
     Args:
         text: such as `simple-2 + constant-1.01 (no reset)`.
-        constants: the mean returns of the known constant policies; they only improve what an error suggests.
+        constants: the mean returns of the known constant policies; used for suggestions in error messages.
     """
     marks: list[str] = []
     rest = text
@@ -76,18 +76,18 @@ def parse(text: str, *, constants: Iterable[str] = ()) -> Row:
         rest = rest[: found.start()]
     terms = [" ".join(term.split()) for term in rest.split("+")]
     if "" in terms:
-        raise InvalidValueError(f"a portfolio must be terms joined by '+', but got {text!r}: write such as 'simple-2 + fast-2'")
+        raise InvalidValueError(f"a portfolio must be terms joined by '+', but got {text!r}: for example 'simple-2 + fast-2'")
     known = [*_KNOWN, *(f"constant-{mu}" for mu in constants)]
     members = [_members(term, known) for term in terms]
     algorithms = tuple(algorithm for group in members for algorithm in group)
     require(len(algorithms) <= MAX_MEMBERS, f"a portfolio has at most {MAX_MEMBERS} algorithms", algorithms=len(algorithms))
     names = " + ".join(_tidy(term) for term in terms)
-    row = Row(names, algorithms, reset="no reset" not in marks, second="second" in marks)
+    row = TableRow(names, algorithms, reset="no reset" not in marks, second="second" in marks)
     require(not marks or bool(row.constants), "a marked row has a constant policy", "remove the mark", row=text)
     return row
 
 
-def _members(term: str, known: list[str]) -> list[Algorithm]:
+def _members(term: str, known: list[str]) -> list[DialogueAlgorithm]:
     found = _TERM.fullmatch(term)
     name = found["name"] if found else term
     times = int(found["times"] or 1) if found else 1
@@ -96,13 +96,13 @@ def _members(term: str, known: list[str]) -> list[Algorithm]:
         noise = int(group["noise4"] or group["noise2"] or 0)
         bases = (group["base"],) if group["base"] else ("simple", "fast")
         require(noise <= MAX_NOISE, f"noise features <= {MAX_NOISE}", term=term)
-        return [Algorithm(base=base, squares=squares, noise=noise) for squares in (False, True) for base in bases] * times
+        return [DialogueAlgorithm(base=base, squares=squares, noise=noise) for squares in (False, True) for base in bases] * times
     if learner := _LEARNER.fullmatch(name):
         noise = int(learner["noise"] or 0)
         require(noise <= MAX_NOISE, f"noise features <= {MAX_NOISE}", term=term)
-        return [Algorithm(base=learner["base"], squares=bool(learner["squares"]), noise=noise)] * times
+        return [DialogueAlgorithm(base=learner["base"], squares=bool(learner["squares"]), noise=noise)] * times
     if constant := _CONSTANT.fullmatch(name):
-        return [Algorithm(mu=_two_decimals(constant["mu"]))] * times
+        return [DialogueAlgorithm(mu=_two_decimals(constant["mu"]))] * times
     raise unknown("algorithm", name, known)
 
 
@@ -113,7 +113,7 @@ def _two_decimals(mu: str) -> str:
 
 def _tidy(term: str) -> str:
     found = _TERM.fullmatch(term)
-    assert found is not None  # `_members` has read it
+    assert found is not None  # `_members` has parsed it
     name = found["name"]
     if constant := _CONSTANT.fullmatch(name):
         name = f"constant-{_two_decimals(constant['mu'])}"

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import esbas
-from esbas.envs import NegotiationDialogue
+from esbas.envs import DialogueFeatures, NegotiationDialogue
+from esbas.envs.dialogue.features import scatter
 from esbas.errors import InvalidValueError
-from esbas.learners import DialogueFeatures, LinearFQI
-from esbas.learners.dialogue_features import scatter
+from esbas.learners import LinearFQI
 
 COSTS = [0.1, 0.3, 0.6, 0.9]
 SEEN = np.array([3, 0.7, 2, 0, 1, *COSTS])  # act 3, score 0.7, heard rank 2, proposed rank 0, next comes rank 1
@@ -83,7 +83,7 @@ def test_noise_looks_uniform_and_independent():
 
 def test_noise_acted_on_is_noise_trained_on_whoever_acted():
     class Watched:
-        """Notes what it tells for acting and for training."""
+        """Records the features for acting and for training."""
 
         def __init__(self, name, *, seed):
             self.features, self.acted, self.trained = DialogueFeatures(name, seed=seed), {}, {}

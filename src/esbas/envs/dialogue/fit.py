@@ -1,7 +1,7 @@
 """Maximum likelihood for the parametric user of the negotiation dialogue.
 
-The user's choices separate: whether it accepts is a logistic regression on the number of its acts and the gap; whether it hangs
-up and whether it concedes are coins. So the maximum is found exactly, and the observed information gives standard errors.
+The likelihood separates into independent factors: acceptance is a logistic regression on the number of the user's acts and the
+gap; hanging up and conceding are Bernoulli trials. So the maximum is exact, and the observed information gives standard errors.
 """
 
 import math
@@ -11,25 +11,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs.dialogue_log import SYSTEM, Act, Dialogue
+from esbas.envs.dialogue.log import SYSTEM, Act, Dialogue
 from esbas.errors import EsbasError, InvalidValueError, require
 
 Floats = NDArray[np.floating]
 Five = tuple[float, float, float, float, float]
 
 
-class Answer(NamedTuple):
-    """What a user did with a proposal of the system."""
+class UserAnswer(NamedTuple):
+    """The answer of a user to a proposal of the system."""
 
-    gap: float  # its cost of the proposal minus that of its own last one
-    acts: int  # how often it had acted before
+    gap: float  # the user's cost of the proposal minus the cost of its own last proposal
+    acts: int  # number of acts of the user before
     accepted: bool
     hung_up: bool
-    conceded: bool | None  # moved on to its next best option; None if it could not choose
+    conceded: bool | None  # whether it proposed its next best option; None if it had no such choice
 
 
 def fit_user(dialogues: Iterable[Dialogue]) -> tuple[Five, Five]:
-    """Slope, threshold, patience, hang_up, concede and their standard errors."""
+    """Estimates of slope, threshold, patience, hang_up and concede, and their standard errors."""
     answers = [answer for number, dialogue in enumerate(dialogues, start=1) for answer in _answers(dialogue, number)]
     accepted = np.array([answer.accepted for answer in answers], bool)
     varied = 0 < accepted.sum() < len(accepted)
@@ -38,22 +38,22 @@ def fit_user(dialogues: Iterable[Dialogue]) -> tuple[Five, Five]:
     design = np.array([(1.0, answer.acts, -answer.gap) for answer in answers])  # (N, 3)
     weights, covariance = _logistic_regression(design, accepted)
     intercept, drift, slope = weights.tolist()
-    require(slope > 0, "users accept dearer options less often", "add dialogues", slope=slope)
-    # The parameters are slope, intercept / slope and drift / slope: the delta method carries the covariance over.
+    require(slope > 0, "users accept more expensive options less often", "add dialogues", slope=slope)
+    # The parameters are slope, intercept / slope and drift / slope; their covariance follows from the delta method.
     jacobian = np.array([[0, 0, slope], [1, 0, -intercept / slope], [0, 1, -drift / slope]]) / slope
     errors = np.sqrt(np.diag(jacobian @ covariance @ jacobian.T)).tolist()
-    hang_up, hang_up_error = _coin([answer.hung_up for answer in answers if not answer.accepted], "refuse a proposal")
+    hang_up, hang_up_error = _bernoulli([answer.hung_up for answer in answers if not answer.accepted], "refuse a proposal")
     choices = [answer.conceded for answer in answers if answer.conceded is not None]
-    concede, concede_error = _coin(choices, "counter-propose twice")
+    concede, concede_error = _bernoulli(choices, "counter-propose twice")
     return (slope, intercept / slope, drift / slope, hang_up, concede), (*errors, hang_up_error, concede_error)
 
 
-def _answers(dialogue: Dialogue, number: int) -> Iterator[Answer]:
-    """The user's answers; acts that the model never does are errors."""
+def _answers(dialogue: Dialogue, number: int) -> Iterator[UserAnswer]:
+    """The answers of the user. Raises an error for acts that are impossible in the model."""
     place = dialogue.place or f"dialogue {number}"
     costs, options = dialogue.user_costs, len(dialogue.user_costs)
     order = sorted(range(options), key=costs.__getitem__)
-    rank, acts, asked = -1, 0, None  # asked: the system's last act, if the user answers to it
+    rank, acts, asked = -1, 0, None  # asked: the last act of the system
     for position, act in enumerate(dialogue.acts, start=1):
         if act.by == SYSTEM:
             asked = act
@@ -63,20 +63,20 @@ def _answers(dialogue: Dialogue, number: int) -> Iterator[Answer]:
             own = max(rank, 0)
             if asked is None or asked.act == "ask_repeat":
                 if proposed != own:
-                    raise InvalidValueError(f"a user must here propose option {order[own]}, but does {_words(act)}")
+                    raise InvalidValueError(f"the user must propose option {order[own]} here, but the log has {_words(act)}")
             else:
                 assert asked.option is not None  # a proposal, by the rules of the game
                 gap = costs[asked.option] - costs[order[own]]
                 chose = proposed is not None and rank >= 0
-                yield Answer(gap, acts, act.act == "accept", act.act == "hang_up", proposed != rank if chose else None)
+                yield UserAnswer(gap, acts, act.act == "accept", act.act == "hang_up", proposed != rank if chose else None)
         except EsbasError as error:
-            remedy = "leave the dialogue out, or write a user of your own"
+            remedy = "remove the dialogue, or write your own user model"
             raise InvalidValueError(f"{place}, act {position}: {error}: {remedy}") from None
         rank, acts = rank if proposed is None else proposed, acts + 1
 
 
 def _rank_of(act: Act, order: list[int], rank: int) -> int | None:
-    """The rank of what the user proposes, None if it does not; it can only stay or move on by one."""
+    """The rank of the proposed option, or None if the act is not a proposal. The rank can stay or increase by one."""
     if act.act != "propose":
         return None
     assert act.option is not None  # by the rules of the game
@@ -84,7 +84,7 @@ def _rank_of(act: Act, order: list[int], rank: int) -> int | None:
     possible = {0} if rank < 0 else {rank, (rank + 1) % len(order)}
     if proposed not in possible:
         names = " or ".join(str(order[each]) for each in sorted(possible))
-        raise InvalidValueError(f"a user must here propose option {names}, but does {_words(act)}")
+        raise InvalidValueError(f"the user must propose option {names} here, but the log has {_words(act)}")
     return proposed
 
 
@@ -106,14 +106,13 @@ def _logistic_regression(design: Floats, accepted: NDArray[np.bool_]) -> tuple[F
         weights = weights + step
         if np.abs(step).max() < 1e-10:
             return weights, covariance
-    remedy = "add dialogues"
     raise InvalidValueError(
-        f"acceptance must vary with gap and turn to be fitted, but {len(accepted)} answers do not tell: {remedy}"
+        f"acceptance must vary with gap and turn, but the fit to {len(accepted)} answers did not converge: add dialogues"
     )
 
 
-def _coin(tosses: list[bool], occasion: str) -> tuple[float, float]:
-    """The share of heads and its standard error; at 0 or 1 the information is infinite and the error unknown: NaN."""
-    require(len(tosses) > 0, f"there are users who {occasion}", "add dialogues", found=0)
-    share = sum(tosses) / len(tosses)
-    return share, math.sqrt(share * (1 - share) / len(tosses)) if 0 < share < 1 else math.nan
+def _bernoulli(trials: list[bool], occasion: str) -> tuple[float, float]:
+    """The share of successes and its standard error, which is NaN if the share is 0 or 1."""
+    require(len(trials) > 0, f"some users {occasion}", "add dialogues", found=0)
+    share = sum(trials) / len(trials)
+    return share, math.sqrt(share * (1 - share) / len(trials)) if 0 < share < 1 else math.nan
