@@ -83,8 +83,8 @@ def assert_equal(one, other, where="state"):
         assert one == other or (one != one and other != other), where
 
 
-def wait_for_rows(out, count, process):
-    path, end = out / "runs" / "seed-0" / "checkpoint.npz", time.monotonic() + WAIT
+def wait_for_rows(out, count, process, seed=0):
+    path, end = out / "runs" / f"seed-{seed}" / "checkpoint.npz", time.monotonic() + WAIT
     while time.monotonic() < end:
         if process.poll() is not None:
             return
@@ -365,38 +365,55 @@ def test_an_environment_that_fails_is_told_and_nothing_is_lost(tmp_path, capsys,
 
 def test_one_process_at_a_time_trains_a_run(start, tmp_path, capsys):
     out = tmp_path / "it"
-    process = start(words(out, "--no-tensorboard", "--checkpoint-every", "0", steps=100_000), tmp_path / "log")
-    try:
-        wait_for_rows(out, 1, process)
-        assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
-        assert "a run is trained by one process at a time" in capsys.readouterr().err
-        process.terminate()  # as a cluster does: like Ctrl-C
-        assert process.wait(WAIT) == 130
-    finally:
-        process.kill()
-        process.wait()
+    command = words(out, "--no-tensorboard", "--checkpoint-every", "0", members=["random"], steps=10**9)
+    process = start(command, tmp_path / "log")
+    wait_for_rows(out, 1, process)
+    assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
+    assert "a run is trained by one process at a time" in capsys.readouterr().err
+    process.terminate()  # as a cluster does; handled like Ctrl-C
+    assert process.wait(WAIT) == 130
     played = len(read_episodes(out / "runs" / "seed-0"))
     assert played == archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
 
 
+AT_ONCE = "--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1", "--jobs", "2"
+
+
+def wait_until_released(directory):
+    """Wait until no process trains in this folder."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        try:
+            with locked(directory):
+                return
+        except TrainingError:
+            time.sleep(PAUSE)
+    pytest.fail("a run continues without its parent")
+
+
 def test_the_runs_of_a_killed_parent_end_saved(start, tmp_path):
     out = tmp_path / "it"
-    more = ["--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1", "--jobs", "2"]
-    process = start(words(out, *more, steps=100_000), tmp_path / "log")
+    process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
     wait_for_rows(out, 1, process)
     process.kill()
     process.wait()
-    directories, end = [out / "runs" / f"seed-{seed}" for seed in (0, 1)], time.monotonic() + WAIT
-    while time.monotonic() < end:
-        try:
-            for directory in directories:
-                directory.mkdir(exist_ok=True)  # the second one may not have begun
-                with locked(directory):
-                    pass
-            break
-        except TrainingError:
-            time.sleep(PAUSE)
-    else:
-        pytest.fail("the runs go on without their parent")
+    directories = [out / "runs" / f"seed-{seed}" for seed in (0, 1)]
+    for directory in directories:
+        directory.mkdir(exist_ok=True)  # the second run may not have started
+        wait_until_released(directory)
     played = len(read_episodes(directories[0]))
     assert played == archive.read(directories[0] / "checkpoint.npz", "run")["number"]
+
+
+def test_ctrl_c_stops_runs_in_processes_after_a_checkpoint(start, tmp_path):
+    out = tmp_path / "it"
+    process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
+    for seed in (0, 1):
+        wait_for_rows(out, 1, process, seed=seed)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.wait(WAIT) == 130, (tmp_path / "log").read_text()
+    for seed in (0, 1):
+        directory = out / "runs" / f"seed-{seed}"
+        assert len(read_episodes(directory)) == archive.read(directory / "checkpoint.npz", "run")["number"]
+    assert (tmp_path / "log").read_text().count("stopping after this episode") == 1
+    assert (out / "report.html").exists()
