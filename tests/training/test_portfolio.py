@@ -49,8 +49,8 @@ def test_the_default_portfolio_for_continuous_actions_plays():
 
 
 def test_other_actions_have_no_default_portfolio():
-    told = r"but the action space is MultiDiscrete\(\[2 2\]\): wrap the task, or give a portfolio"
-    with pytest.raises(SpaceError, match=told):
+    message = r"but the action space is MultiDiscrete\(\[2 2\]\): wrap the task, or give a portfolio"
+    with pytest.raises(SpaceError, match=message):
         default_recipe(SimpleNamespace(action_space=gym.spaces.MultiDiscrete([2, 2])))
     with pytest.raises(SpaceError, match=r"but the action space is Discrete\(3, start=1\)"):
         default_recipe(SimpleNamespace(action_space=gym.spaces.Discrete(3, start=1)))
@@ -109,13 +109,13 @@ def test_there_is_one_memory_and_only_if_somebody_needs_it(monkeypatch):
 
 
 def test_the_random_member_draws_from_the_generator_it_is_given():
-    for env, told in ((CARTPOLE, 0.5), (PENDULUM, math.nan)):
+    for env, expected in ((CARTPOLE, 0.5), (PENDULUM, math.nan)):
         policy = build(["random"], env)[0].policy()
         one, again, other = ([policy.act(None, rng) for _ in range(20)] for rng in map(np.random.default_rng, (0, 0, 1)))
         assert all(env.action_space.contains(action) for action in one)
         assert one == again
         assert one != other
-        assert policy.probability(None, one[0]) == pytest.approx(told, nan_ok=True)
+        assert policy.probability(None, one[0]) == pytest.approx(expected, nan_ok=True)
 
 
 def test_the_seed_makes_the_difference():
@@ -165,7 +165,7 @@ def test_recipes_travel_between_processes():
     assert other != recipe_of(["dqn"])
 
 
-def test_a_time_limit_is_told_to_the_learner():
+def test_a_time_limit_is_set_on_the_learner():
     limited, free = build(["dqn(time_limit=2.5)", "random"])
     assert limited.time_limit == 2.5
     assert not hasattr(free, "time_limit")
@@ -304,7 +304,7 @@ def test_a_member_that_does_not_fit_the_task_gets_one_sentence(member, env, kind
     assert "\n" not in str(caught.value)
 
 
-def test_members_that_do_not_fit_are_told_before_anything_is_made(monkeypatch):
+def test_members_that_do_not_fit_are_refused_before_anything_is_built(monkeypatch):
     monkeypatch.setattr("esbas.training.portfolios.build.SharedReplay", None)  # would fail otherwise
     with pytest.raises(SpaceError, match=r"number 2, \"SAC\": sb3\.sac needs continuous actions"):
         build(["dqn", "sb3.sac"])
@@ -312,10 +312,10 @@ def test_members_that_do_not_fit_are_told_before_anything_is_made(monkeypatch):
 
 def test_a_memory_that_does_not_fit_gets_one_sentence():
     text = "[replay]\ncapacity = 1_000_000_000_000\n[[member]]\nalgorithm = 'dqn'\n"
-    told = (
+    message = (
         r"^p, \[\[member\]\] number 1, \"DQN\": a replay memory must fit into free memory, but 1,000,000,000,000 transitions need"
     )
-    with pytest.raises(InvalidValueError, match=told):
+    with pytest.raises(InvalidValueError, match=message):
         read_recipe(text, source="p").build(CARTPOLE, steps=10, seed=0)
 
 

@@ -100,10 +100,10 @@ def wait_for_rows(out, count, process, seed=0):
 def test_training_from_end_to_end(tmp_path, capsys):
     out = tmp_path / "it"
     assert cli.main(words(out)) == 0
-    told = capsys.readouterr()
-    assert "CartPole-v1, ssbas, seed 0" in told.err
-    assert "finished" in told.err
-    assert "of the last 50 episodes" in told.out
+    output = capsys.readouterr()
+    assert "CartPole-v1, ssbas, seed 0" in output.err
+    assert "finished" in output.err
+    assert "of the last 50 episodes" in output.out
     names = {path.name for path in out.iterdir()}
     assert names == {
         "config.json",
@@ -206,7 +206,7 @@ def test_seeds_are_independent_of_how_many_go_at_once(tmp_path):
     assert summary["value at the end"]["ci95"] is not None
 
 
-def test_a_run_that_dies_in_its_process_is_told(tmp_path, monkeypatch, capsys):
+def test_a_run_that_fails_in_its_process_is_named(tmp_path, monkeypatch, capsys):
     out = tmp_path / "it"
     (out / "runs" / "seed-1").mkdir(parents=True)
     assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", steps=60)) == 2  # runs/, but no config.json
@@ -219,9 +219,9 @@ def test_a_run_that_dies_in_its_process_is_told(tmp_path, monkeypatch, capsys):
         if seed:
             (directory / "checkpoint.npz").write_bytes(b"rubbish")
     assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", "--jobs", "2", steps=60)) == 2
-    told = capsys.readouterr().err
-    assert "the run of seed 1 must reach its end, but" in told
-    assert "damaged" in told
+    output = capsys.readouterr().err
+    assert "the run of seed 1 must reach its end, but" in output
+    assert "damaged" in output
 
 
 def test_tensorboard_hides_what_is_played_again(start, tmp_path):
@@ -249,11 +249,11 @@ def test_faults_are_shown(tmp_path, capsys):
     out = tmp_path / "it"
     members = [SMALL.format(0.01), SMALL.format(1e30)]
     assert cli.main(words(out, "--no-tensorboard", members=members, steps=300)) == 0
-    told = read_faults(out / "runs" / "seed-0")
-    broken = {learner for _, learner, *_ in told}
+    faults = read_faults(out / "runs" / "seed-0")
+    broken = {learner for _, learner, *_ in faults}
     assert len(broken) == 1
-    assert "diverged" in told[0][-1]
-    assert [dismissed for _, _, _, dismissed, _ in told[:3]] == [1, 2, 4]
+    assert "diverged" in faults[0][-1]
+    assert [dismissed for _, _, _, dismissed, _ in faults[:3]] == [1, 2, 4]
     assert "dismissed: " in capsys.readouterr().err
     assert "Faults" in (out / "report.html").read_text()
 
@@ -282,9 +282,9 @@ def test_faults_are_shown(tmp_path, capsys):
 def test_bad_input_is_one_sentence_before_anything_starts(tmp_path, capsys, monkeypatch, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", *arguments]) == 2
-    told = capsys.readouterr().err
-    assert sentence in told
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert sentence in output
+    assert output.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -346,15 +346,15 @@ class Frail(gym.Wrapper[Any, Any, Any, Any]):
         return super().step(action)
 
 
-def test_an_environment_that_fails_is_told_and_nothing_is_lost(tmp_path, capsys, monkeypatch):
+def test_an_environment_that_fails_is_an_error_and_nothing_is_lost(tmp_path, capsys, monkeypatch):
     whole, out, make = tmp_path / "whole", tmp_path / "it", Plan.task
     assert cli.main(words(whole, "--no-tensorboard", steps=150)) == 0
     monkeypatch.setattr(Plan, "task", lambda self, **options: Frail(make(self, **options)))
     saving = ["--no-tensorboard", "--checkpoint-every", "0"]
     assert cli.main(words(out, *saving, steps=150)) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert "the run of seed 0 must reach its end, but OSError: the robot is unplugged" in told
-    assert f"`esbas resume {out}` continues" in told
+    output = capsys.readouterr().err.splitlines()[-1]
+    assert "the run of seed 0 must reach its end, but OSError: the robot is unplugged" in output
+    assert f"`esbas resume {out}` continues" in output
     assert 'raise OSError("the robot is' in (out / "runs" / "seed-0" / "error.txt").read_text()
     assert len(read_episodes(out / "runs" / "seed-0")) == 2
     monkeypatch.setattr(Frail, "frail", False)
