@@ -1,10 +1,12 @@
-"""All that a training reads from an `esbas.Run` beyond its public attributes, in one place."""
+"""All that `esbas.training` uses of the loop inside an `esbas.Run`, in one place."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import esbas
-from esbas.learner import Learner
+from esbas.learner import Learner, Policy
 from esbas.objective import Objective
 
 
@@ -31,6 +33,12 @@ def learners_of(run: esbas.Run) -> Sequence[Learner]:
 def objective_of(run: esbas.Run) -> Objective:
     """What the run maximises or minimises."""
     return run.loop.objective
+
+
+def play(env: Any, policy: Policy, *, rng: np.random.Generator, seed: int, max_steps: int) -> esbas.Trajectory:
+    """Play one episode, after calling the optional `start()` of the policy."""
+    getattr(policy, "start", lambda: None)()
+    return esbas.play(env, policy, rng=rng, seed=seed, max_steps=max_steps)
 
 
 def close(run: esbas.Run) -> None:

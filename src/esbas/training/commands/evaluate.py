@@ -21,7 +21,7 @@ from esbas.training.folder import TrainingFolder, open_folder
 from esbas.training.objectives import find_objective
 from esbas.training.reports import curves
 from esbas.training.reports.recording import RenderedTask
-from esbas.training.run_access import close, learners_of, objective_of, steps_done
+from esbas.training.run_access import close, learners_of, objective_of, play, steps_done
 from esbas.training.runs.episode_log import Episodes, read_episodes
 from esbas.training.runs.one_run import run_folder
 from esbas.training.runs.plan import Plan
@@ -91,7 +91,9 @@ def main(config: Evaluate) -> None:
 
 def _find_run(training: TrainingFolder, seed: int | None) -> int:
     """The given seed, or that of the run with the best end."""
-    require(seed is None or seed in training.seeds, "the seed is one of the training's", seed=seed, seeds=training.seeds)
+    require(
+        seed is None or seed in training.seeds, "the seed is one of the seeds of the training", seed=seed, seeds=training.seeds
+    )
     wanted = training.seeds if seed is None else (seed,)
     directories = {each: run_folder(training.folder, each) for each in wanted}
     runs = {each: read_episodes(directory) for each, directory in directories.items() if (directory / "checkpoint.npz").exists()}
@@ -122,10 +124,9 @@ def _play(policy: Policy, rendered: RenderedTask, plan: Plan, config: Evaluate, 
     with Progress(f"{plan.env_id}, {name}", total=config.episodes) as progress:
         for number in range(1, config.episodes + 1):
             rng = seeding.generator(config.eval_seed, "evaluation", number)
-            getattr(policy, "start", lambda: None)()
             env, seed = rendered.for_episode(number), int(rng.integers(2**31))
             try:
-                trajectories.append(esbas.play(env, policy, rng=rng, seed=seed, max_steps=plan.max_steps))
+                trajectories.append(play(env, policy, rng=rng, seed=seed, max_steps=plan.max_steps))
             except NotEpisodicError as error:
                 message = f"an episode must end within max_steps={plan.max_steps} of the training, but did not"
                 raise NotEpisodicError(f"{message}: the policy may be stuck without exploration, try --explore") from error
@@ -141,9 +142,7 @@ def _publish(
         "terminated": [int(each.terminated) for each in trajectories],
         "truncated": [int(each.truncated) for each in trajectories],
     }
-    columns = {
-        measure.name: np.array([measure(each) for each in trajectories]) for measure in measures
-    }  # equal names give one column
+    columns = {measure.name: np.array([measure(each) for each in trajectories]) for measure in measures}
     header, numbers = ["episode", *columns, *ends], range(1, len(trajectories) + 1)
     lines = zip(numbers, *(column.tolist() for column in columns.values()), *ends.values(), strict=True)
     write_csv(folder / "evaluation.csv", header, lines)

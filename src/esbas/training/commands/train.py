@@ -1,5 +1,6 @@
 """`esbas train ENV_ID`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
 
+import tomllib
 from pathlib import Path
 
 from esbas.errors import InvalidValueError, require
@@ -62,7 +63,7 @@ def _write_portfolio(path: Path, recipe: Recipe) -> None:
     """Keep the portfolio with the results."""
     if not path.exists():
         path.write_text(recipe.text, "utf-8")
-    elif path.read_text("utf-8") != recipe.text:
+    elif tomllib.loads(path.read_text("utf-8")) != tomllib.loads(recipe.text):  # comments may differ
         message = f"the portfolio of a training must stay the same, but {str(path)!r} differs from the given one"
         raise InvalidValueError(f"{message}: give another --out, or `esbas resume {path.parent}`")
 
