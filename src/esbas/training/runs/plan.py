@@ -8,7 +8,7 @@ import esbas
 from esbas import session
 from esbas.errors import require
 from esbas.learner import Learner
-from esbas.selectors.registry import make_selector
+from esbas.selectors import make_selector
 from esbas.training.objectives import find_objective
 from esbas.training.portfolios.recipe import Recipe
 from esbas.training.tasks import make_task
