@@ -34,7 +34,9 @@ COMMANDS = {
     "train": Command("esbas.training.commands.train:Train", "Train a portfolio of learners on any Gymnasium task."),
     "resume": Command("esbas.training.commands.resume:Resume", "Continue a stopped or killed training, with the same results."),
     "evaluate": Command("esbas.training.commands.evaluate:Evaluate", "Play, and render, the best policy of a training."),
-    "compare": Command("esbas.training.commands.compare:Compare", "Learning curves of several trainings in one table and figure."),
+    "compare": Command(
+        "esbas.training.commands.compare:Compare", "Learning curves of several trainings in one table and figure."
+    ),
     "demo": Command("esbas.experiments.demo:Demo", "SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
         "esbas.experiments.play:Play", "Take part in the paper's negotiation dialogue, as the user or as the system."

@@ -9,8 +9,8 @@ import pytest
 
 import esbas
 from esbas.errors import ContractError, EsbasError
-from esbas.learners import Constant, TabularQ
 from esbas.learner import RandomPolicy
+from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor, check_learner, check_objective, check_policy
 
 

@@ -8,9 +8,9 @@ import pytest
 from engine import plain
 from esbas import Objective, cli
 from esbas.errors import EsbasError, InvalidValueError, UnknownNameError
+from esbas.objective import OBJECTIVES, make_objective
 from esbas.registry import Registry
 from esbas.training import ALGORITHMS, make_task, recipe_of
-from esbas.training.objectives import OBJECTIVES, find_objective
 from esbas.training.options import read_call
 from esbas.training.portfolios import find_algorithm, read_recipe
 from esbas.training.runs.episode_log import read_episodes
@@ -94,18 +94,18 @@ def test_calls_may_name_a_module():
 
 
 def test_objectives_are_found_by_name_and_by_module(registered):
-    assert find_objective("shortest").maximize is False
-    assert find_objective("training.plugins:brief").name == "brief"
-    assert find_objective("training.plugins:BRIEF") is BRIEF
-    function = find_objective("training.plugins:negative_length")
+    assert make_objective("shortest").maximize is False
+    assert make_objective("training.plugins:brief").name == "brief"
+    assert make_objective("training.plugins:BRIEF") is BRIEF
+    function = make_objective("training.plugins:negative_length")
     assert isinstance(function, Objective)
     assert (function.name, function.maximize) == ("negative_length", True)
     OBJECTIVES.register("mine")(lambda: BRIEF)
-    assert find_objective("mine") is BRIEF
+    assert make_objective("mine") is BRIEF
     with pytest.raises(UnknownNameError, match="there is no objective named 'retrun': did you mean 'return'"):
-        find_objective("retrun")
+        make_objective("retrun")
     with pytest.raises(InvalidValueError, match="an objective must be a function"):
-        find_objective("training.test_plugins:TASK")
+        make_objective("training.test_plugins:TASK")
 
 
 def test_wrappers_are_found_by_module():

@@ -161,8 +161,8 @@ def test_a_memory_that_does_not_fit_gets_one_sentence():
     ],
 )
 def test_a_missing_extra_is_named(member, missing, extra, monkeypatch):
-    names = "dqn", "dqn_batched", "networks", "sb3_hooks", "sb3", "fqi", "own_generators", "torch", "d3", "d3_hooks"
-    for module in (*names, *(f"_{name}" for name in names)):
+    deep = (f"deep.{name}" for name in ("batched", "dqn", "generators", "networks", "pytorch", "tensors"))
+    for module in (*deep, "fqi", "sb3.hooks", "sb3.learner", "sb3.log_probs", "d3.hooks", "d3.learner"):
         monkeypatch.delitem(sys.modules, f"esbas.learners.{module}", raising=False)
         monkeypatch.delattr(f"esbas.learners.{module}", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)

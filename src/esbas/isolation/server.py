@@ -14,7 +14,7 @@ import numpy as np
 
 from esbas import seeding
 from esbas.errors import require
-from esbas.isolation.optional import LEARNER_ATTRIBUTES, LEARNER_METHODS, POLICY_METHODS
+from esbas.learner import LEARNER_ATTRIBUTES, LEARNER_METHODS, POLICY_METHODS
 from esbas.trajectory import Trajectory, TrajectorySet
 
 

@@ -11,7 +11,6 @@ from esbas.training.display.live_view import LiveView
 from esbas.training.folder import COMMAND, PORTFOLIO, TrainingFolder
 from esbas.training.portfolios.recipe import Recipe, example
 from esbas.training.reports.training_report import publish
-from esbas.training.run_access import close
 from esbas.training.runs.one_run import run_folder
 from esbas.training.runs.plan import Plan
 from esbas.training.runs.seeds import train_seeds
@@ -48,7 +47,7 @@ def train(training: TrainingFolder) -> None:
 def _try_build(plan: Plan, seed: int, folder: Path) -> None:
     """Build a run once, so that errors in the options are raised before a folder is created."""
     if not run_folder(folder, seed).exists():
-        close(plan.start(seed))
+        plan.start(seed).close()
 
 
 def _announce(training: TrainingFolder) -> None:

@@ -10,11 +10,10 @@ from esbas import learners
 from esbas.errors import SpaceError, require
 from esbas.learner import Learner, RandomPolicy
 from esbas.learners import Constant, TabularQ
+from esbas.learners.d3 import names as d3_names
 from esbas.registry import Registry
 from esbas.training.portfolios.build import CONTINUOUS, DISCRETE, OTHER, AlgorithmSpec, BuildContext, algorithm_of, kind_of
-from esbas.training.portfolios.learner_modules import find_module
 
-_D3_NAMES = find_module("d3_names")
 _SPACES = "observation_space", "action_space"
 _SB3_MEMORY = "buffer_size", "replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage"
 _SB3_SDE = "use_sde", "sde_sample_freq", "use_sde_at_warmup"  # needs its own memory
@@ -44,8 +43,9 @@ def _d3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
 
 
 def _sb3_class(key: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = find_module("sb3_hooks").algorithm(key)
-    return found
+    from esbas.learners.sb3 import hooks
+
+    return hooks.algorithm(key)
 
 
 def _sb3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
@@ -71,7 +71,7 @@ def _of_sb3(key: str, title: str, actions: str) -> AlgorithmSpec:
 
 
 def _of_d3(key: str) -> AlgorithmSpec:
-    tables = {DISCRETE: _D3_NAMES.DISCRETE, CONTINUOUS: _D3_NAMES.CONTINUOUS}
+    tables = {DISCRETE: d3_names.DISCRETE, CONTINUOUS: d3_names.CONTINUOUS}
     return AlgorithmSpec(
         title=f"d3rlpy {key}",
         actions=tuple(kind for kind, table in tables.items() if key in table),
@@ -114,7 +114,7 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
     "sb3.td3": _of_sb3("td3", "TD3", CONTINUOUS),
     "sb3.ddpg": _of_sb3("ddpg", "DDPG", CONTINUOUS),
     "sb3.tqc": _of_sb3("tqc", "TQC", CONTINUOUS),
-    **{f"d3rlpy.{key}": _of_d3(key) for key in _D3_NAMES.DISCRETE | _D3_NAMES.CONTINUOUS},
+    **{f"d3rlpy.{key}": _of_d3(key) for key in d3_names.DISCRETE | d3_names.CONTINUOUS},
 }
 
 ALGORITHMS: Registry[AlgorithmSpec | type[Any]] = Registry("algorithm")
