@@ -116,7 +116,7 @@ class Selector(ABC):
     def epoch_ready(self, epoch: int) -> None:
         """The policies of a claimed epoch are in place: the epoch starts."""
         with self._lock:
-            if self._epochs is None or epoch != self._claimed:
+            if self._epochs is None or epoch is None or epoch != self._claimed:
                 raise InvalidValueError(f"an epoch must be claimed before it is ready, but got {epoch!r}: call claim_epoch()")
             self._claimed, self._epoch = None, epoch
             doublings = max(epoch - len(self._epochs) + 1, 0)
