@@ -60,10 +60,12 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize(("algorithm", "env"), SOME)
+@pytest.mark.usefixtures("few_draws")
 def test_keeps_the_contract_of_learners(algorithm, env):
     check_learner(lambda: member(algorithm, env), env, episodes=2)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_keeps_the_contract_of_learners_with_discrete_observations():
     env = Corridor(3, max_steps=8)
     check_learner(lambda: member("dqn", env), env, episodes=2)

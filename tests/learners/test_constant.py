@@ -25,6 +25,7 @@ def test_a_deterministic_continuous_action_has_no_density(action):
     policy = Constant("c", lambda _: action).policy()
     assert np.isnan(policy.act_with_log_prob(0, np.random.default_rng(0))[1])
     assert np.isnan(policy.log_probs(np.zeros(1), np.array([action]))).all()
+    assert policy.log_probs(np.zeros(1), np.array([action]) + 0.1).tolist() == [-np.inf]
 
 
 def test_a_policy_is_taken_as_it_is():

@@ -92,6 +92,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_keeps_the_contract_of_learners_with_any_regressor(family):
@@ -99,6 +100,7 @@ def test_keeps_the_contract_of_learners_with_any_regressor(family):
     check_learner(lambda: learner_for(env, FAMILIES[family], iterations=3, epsilon=0.3), env)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_keeps_the_contract_of_learners_in_other_tasks():
     bandit = OneStep()  # every step ends the episode
     check_learner(lambda: learner_for(bandit, "LinearRegression"), bandit)

@@ -31,7 +31,8 @@ class Constant:
 class Deterministic:
     """A policy that applies a function to the observation.
 
-    A deterministic choice of a continuous action has no density, so the log-probability of actions that contain floats is NaN.
+    A deterministic choice of a continuous action has no density. If the chosen action contains floats, its log-probability is
+    NaN. The log-probability of all other actions is -inf.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -52,9 +53,9 @@ class Deterministic:
 
 
 def _log_prob(action: Any, chosen: Any) -> float:
-    if _is_continuous(chosen):
-        return float("nan")
-    return 0.0 if np.array_equal(action, chosen) else -np.inf
+    if not np.array_equal(action, chosen):
+        return -np.inf
+    return float("nan") if _is_continuous(chosen) else 0.0
 
 
 def _is_continuous(action: Any) -> bool:

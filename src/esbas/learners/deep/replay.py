@@ -71,7 +71,7 @@ class SharedReplay:
         return min(self.added, self.capacity)
 
     def note(self, action: Any, stored: Array) -> None:
-        """Store this action object as `stored`. For learners that produce scaled actions: scaling back would round."""
+        """Store the next transition, if it has this action, with `stored`. Avoids rounding if a learner has scaled it."""
         self._noted = action, stored
 
     def add(self, transition: Transition) -> None:
@@ -80,7 +80,7 @@ class SharedReplay:
             return
         seen, following = np.asarray(transition.observation), np.asarray(transition.next_observation)
         self._check(seen, following)
-        action = self._stored(transition.action)
+        action, self._noted = self._stored(transition.action), None
         for callback in self.before_change:
             callback()
         row, before = self.added % self._rows, (self.added - 1) % self._rows
@@ -166,7 +166,7 @@ class SharedReplay:
         return np.concatenate([np.split(stacks, [1], axis)[1], np.expand_dims(frames, axis)], axis)
 
     def _stored(self, action: Any) -> Array:
-        if self._noted is not None and action is self._noted[0]:
+        if self._noted is not None and np.array_equal(action, self._noted[0]):
             return self._noted[1]
         if not self._scales:
             return np.asarray(action)
