@@ -35,8 +35,8 @@ def _choices(selector: Selector, key: np.uint64, expectations: np.ndarray) -> np
     chosen = []
     for tau in range(1, HORIZON + 1):
         choice = selector.ask()
-        chosen.append(choice.index)
-        selector.tell(choice, float(uniform(key, 2 * tau) < expectations[tau - 1, choice.index]))
+        chosen.append(ARMS.index(choice.arm))
+        selector.tell(choice, float(uniform(key, 2 * tau) < expectations[tau - 1, chosen[-1]]))
     return np.array(chosen)
 
 

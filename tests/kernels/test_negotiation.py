@@ -47,20 +47,21 @@ class Draws:
 
 def play_objects(key: np.uint64, learners: list[Any], selector: Any) -> tuple[list[float], list[int], list[int]]:
     env, data, objective = NegotiationDialogue(), TrajectorySet(), negotiation_return()
-    values, arms, acts = [], [], []
+    values, arms, acts, epoch = [], [], [], 0
     for number in range(sum(EPOCHS)):
         choice = selector.ask()
-        if choice.learn and len(data):
+        if choice.epoch > epoch:
+            epoch = choice.epoch
             for learner in learners:
                 if not learner.stationary:
                     learner.learn(data)
         world, chance = (np.uint64(counter.word(key, 2 * number + k)) for k in range(2))
         env._np_random = Draws(world)  # type: ignore[assignment]
-        trajectory = play(env, learners[choice.index].policy(), rng=Draws(chance, per_turn=2))  # type: ignore[arg-type]
+        arms.append([learner.name for learner in learners].index(choice.arm))
+        trajectory = play(env, learners[arms[-1]].policy(), rng=Draws(chance, per_turn=2))  # type: ignore[arg-type]
         data.append(trajectory)
         selector.tell(choice, objective(trajectory))
         values.append(objective(trajectory))
-        arms.append(choice.index)
         acts.append(len(trajectory))
     return values, arms, acts
 

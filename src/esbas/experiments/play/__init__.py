@@ -37,6 +37,7 @@ class Play:
     def run(self) -> None:
         """Play dialogues until the person quits."""
         seed = int(np.random.SeedSequence().generate_state(1)[0]) if self.seed is None else self.seed
+        require(seed >= 0, "seed >= 0", seed=seed)
         require(self.dialogues is None or self.dialogues >= 1, "dialogues >= 1", dialogues=self.dialogues)
         writable = self.log is None or (self.log.parent.is_dir() and not self.log.is_dir())
         require(writable, "the log is a file in a folder that exists", log=str(self.log))
