@@ -14,6 +14,7 @@ from esbas.learners import Constant, TabularQ
 
 ARMS = [f"arm {k}" for k in range(8)]
 EARLY, LATE = 1_000, 1_000_000
+OFFSETS = {arm: k for k, arm in enumerate(ARMS)}
 VALUES = seeding.generator(0, "values").normal(size=4096).tolist()
 
 
@@ -44,8 +45,11 @@ def _choices(selector: esbas.Selector, rounds: int) -> float:
     """Microseconds per round."""
     values, start = VALUES, time.process_time()
     for number in range(rounds):
+        epoch = selector.claim_epoch()
+        if epoch is not None:
+            selector.epoch_ready(epoch)
         choice = selector.ask()
-        selector.tell(choice, values[number & 4095] + choice.index)
+        selector.tell(choice, values[number & 4095] + OFFSETS[choice.arm])
     return (time.process_time() - start) / rounds * 1e6
 
 

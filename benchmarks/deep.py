@@ -12,6 +12,7 @@ import gymnasium
 
 import esbas
 from esbas.learners import DQN, SB3Learner, SharedReplay
+from esbas.runner import Budget
 from esbas.training.display.status import StatusTracker
 from esbas.training.runs.episode_log import RunLog
 
@@ -63,11 +64,11 @@ def _foreign(name: str, replay: SharedReplay, **options: Any) -> SB3Learner:
 
 def _block(run: esbas.Run) -> float:
     """Microseconds per environment step, over episodes of at least `BLOCK` steps together."""
-    run.steps = run.loop.steps + BLOCK
-    before, start = run.loop.steps, time.process_time()
+    run.budget = Budget(steps=run.steps + BLOCK)
+    before, start = run.steps, time.process_time()
     for _ in run:
         pass
-    return (time.process_time() - start) / (run.loop.steps - before) * 1e6
+    return (time.process_time() - start) / (run.steps - before) * 1e6
 
 
 def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
@@ -86,12 +87,12 @@ def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
     run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), steps=WARM_UP, keep_data=False)
     for _ in run:
         pass
-    run.steps = run.loop.steps + BLOCK * BLOCKS
+    run.budget = Budget(steps=run.steps + BLOCK * BLOCKS)
     gaps.seconds.clear()
     with tempfile.TemporaryDirectory() as folder, RunLog(Path(folder), upto=0) as log:
         tracker, start = StatusTracker(run, seed=0), time.process_time()
         for record in run:
-            log.add(record, steps=run.loop.steps)
+            log.add(record, steps=run.steps)
             tracker.add_record(record)
         whole = time.process_time() - start
     between = ("step", "env.reset")

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from esbas.envs import FruitMap
 from esbas.experiments.gridworld.setup import HORIZON, RATES, XI, Setup
 from esbas.experiments.gridworld.sweep import compiled_run, ordinary_run
-from esbas.kernels import fruit_grid, random
-from esbas.kernels.fruit_grid import Counters
+from esbas.kernels.fruit_grid import random, whole_runs
+from esbas.kernels.fruit_grid.whole_runs import Counters
 
 FLAGS = ("-O3", "-march=native")
 ROUNDS = 8
@@ -72,7 +72,7 @@ def c_loop(setup: Setup, library: Path, *flags: str) -> Run:
     source = Path(__file__).with_suffix(".c")
     subprocess.run(["gcc", *FLAGS, *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
     function = ctypes.CDLL(str(library)).whole_run
-    task, edges, rates = fruit_grid.task(setup.grid), setup.edges(), np.array(RATES)
+    task, edges, rates = whole_runs.task(setup.grid), setup.edges(), np.array(RATES)
     states, starts, bins = (ctypes.c_int64(n) for n in (len(task.following) // 4, len(task.starts), len(edges)))
     numbers = [ctypes.c_double(x) for x in (setup.gamma, setup.epsilon, HORIZON, XI)]
     tables = (random.WIDTH, random.INSIDE, random.DENSITY)

@@ -18,17 +18,17 @@ import numpy as np
 
 import esbas
 from esbas import TrajectorySet
-from esbas.envs import NegotiationDialogue, negotiation_return
+from esbas.envs import DialogueFeatures, NegotiationDialogue, negotiation_return
 from esbas.experiments.dialogue.setup import EPOCHS, GAME, GAMMA, MAX_ITERATIONS, PROTOCOL, RIDGE, TOLERANCE
 from esbas.kernels.counter import run_key
-from esbas.kernels.dialogue import Member
-from esbas.kernels.negotiation import members, whole_run
-from esbas.learners import DialogueFeatures, EpsilonGreedy, LinearFQI
+from esbas.kernels.dialogue.one_dialogue import Traits
+from esbas.kernels.dialogue.whole_runs import members, whole_run
+from esbas.learners import EpsilonGreedy, LinearFQI
 from esbas.learners.linear_fqi import best_values
 from esbas.runner import play
 
 ROUNDS, PAIRS, SHORT, BATCH = 7, 9, EPOCHS[:9], 10_240
-PORTFOLIO = members([Member(3, square=1)], [None])
+PORTFOLIO = members([Traits(3, square=1)], [None])
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
 
 

@@ -1,6 +1,6 @@
-"""Fill docs/bandits.md: `python docs/bandits.py` writes the table of bandits from their classes.
+"""Update docs/bandits.md: `python docs/bandits.py` writes the table of bandits from their classes.
 
-`python docs/bandits.py RESULTS` also writes the regrets of a run of `esbas reproduce stationary`; RESULTS is its folder.
+`python docs/bandits.py RESULTS` also writes the regrets from RESULTS, the results folder of `esbas reproduce stationary`.
 """
 
 import csv

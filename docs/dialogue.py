@@ -1,4 +1,4 @@
-"""Put the numbers of a finished run into docs/dialogue.md: `python docs/dialogue.py RESULTS`, the folder of the run."""
+"""Update docs/dialogue.md from the results folder of `esbas reproduce dialogue`: `python docs/dialogue.py RESULTS`."""
 
 import csv
 import sys
@@ -12,7 +12,7 @@ COLOURS = {"worse": "red", "better": "green", "as good": "neither"}
 
 
 def main(results: Path) -> None:
-    """Copy figures, and replace what stands between the marks in the page."""
+    """Copy the figures, and replace the text between the marks in the page."""
     copy_figures(results, {"figure2": "dialogue-figure2", "table": "dialogue-table"})
     summary = read(results, "summary")
     parts = {
@@ -27,7 +27,7 @@ def main(results: Path) -> None:
 
 
 def portfolios(summary: dict[str, Any]) -> str:
-    """The paper's table beside ours."""
+    """The paper's table and ours, side by side."""
     rows = []
     for name, row in summary["rows"].items():
         paper = row["paper"] or {"w_best": None, "w_worst": None}
@@ -48,7 +48,7 @@ def portfolios(summary: dict[str, Any]) -> str:
 
 
 def agreement(summary: dict[str, Any]) -> str:
-    """How many rows agree, in words."""
+    """A sentence on how many rows agree."""
     verdicts, rows = summary["agreement"], summary["rows"].values()
     worst = {verdict: sum(row["worst_agrees"] == verdict for row in rows) for verdict in verdicts}
     runs = next(iter(rows))["w_best"]["runs"]
@@ -71,7 +71,7 @@ def canonical(summary: dict[str, Any]) -> str:
 
 
 def by_epoch(summary: dict[str, Any]) -> str:
-    """Where the regret of the rows that do not agree arises."""
+    """The regret by epoch of the rows that do not agree."""
     rows = []
     for name, row in summary["rows"].items():
         if row["agrees"] != "yes":
@@ -82,7 +82,7 @@ def by_epoch(summary: dict[str, Any]) -> str:
 
 
 def regret_of_choice(summary: dict[str, Any], name: str) -> float:
-    """The regret if every algorithm, whenever it is selected, earned what it earns alone in that epoch on average."""
+    """The regret if each algorithm, when selected, had its mean return of running alone in that epoch."""
     row, canonical = summary["rows"][name], summary["canonical"]
     second = " (second)" if name.endswith("(second)") else ""
     alone = [canonical[one + second * one.startswith("constant")]["by_epoch"]["mean"] for one in row["algorithms"]]
@@ -94,7 +94,7 @@ def regret_of_choice(summary: dict[str, Any], name: str) -> float:
 
 
 def policies(results: Path) -> str:
-    """For every row with a constant, the smallest and the largest regret that one of its policies gives."""
+    """The smallest and the largest regret over the policies of each row with a constant."""
     by_row: dict[str, list[list[str]]] = {}
     with (results / "policies.csv").open(encoding="utf-8") as file:
         for row in list(csv.reader(file))[1:]:
@@ -108,7 +108,7 @@ def policies(results: Path) -> str:
 
 
 def interval(estimate: dict[str, Any], *, decimals: int = 0) -> str:
-    """Such as "-91 ± 11"."""
+    """Format an estimate, such as "-91 ± 11"."""
     mean, ci95 = (f"{estimate[key]:.{decimals}f}" for key in ("mean", "ci95"))
     return f"{mean} ± {ci95}"
 

@@ -1,7 +1,7 @@
-"""Put the numbers of finished runs into docs/gridworld.md: `python docs/gridworld.py RESULTS [VARIANT ...]`, all of them folders.
+"""Update docs/gridworld.md from results folders of `esbas reproduce gridworld`: `python docs/gridworld.py RESULTS [VARIANT ...]`.
 
-RESULTS is the folder of the run at the paper's scale: its tables and figures are copied. Each VARIANT is the folder of a run with
-another setting: it becomes a row of the table that tells how much the open choices matter.
+RESULTS is the folder of the run at the scale of the paper; its tables and figures are copied. Each VARIANT is the folder of a run
+with other settings; it becomes a row of the table that shows how much the settings that the paper leaves open matter.
 """
 
 import sys
@@ -13,7 +13,7 @@ RATES = ("0.001", "0.01", "0.1", "0.5")
 
 
 def main(results: Path, variants: list[Path]) -> None:
-    """Copy figures, and replace what stands between the marks in the page."""
+    """Copy the figures, and replace the text between the marks in the page."""
     copy_figures(results, {"selection": "gridworld-selection", "time": "gridworld-time"})
     parts = {"claims": csv_table(results / "claims.csv"), "numbers": csv_table(results / "meta_algorithms.csv")}
     parts["command"] = command(results)
@@ -26,16 +26,16 @@ HEADER = ["options", "optimum", "SSBAS", "best fixed rate", "worst fixed rate", 
 
 
 def variant_row(folder: Path) -> list[str]:
-    """One line of the table of variants."""
+    """A row of the table of variants."""
     config, summary = read(folder, "config")["config"], read(folder, "summary")
     usual = {"runs": config["runs"], "episodes": 1_000_000, "gamma": 0.9, "epsilon": 0.01, "seed": 0}
     options = [f"--{name} {value}" for name, value in config.items() if value is not None and usual.get(name) != value]
-    told = summary["meta_algorithms"]
-    by_rate = sorted(RATES, key=lambda rate: told[rate]["mean_transitions"]["mean"])
-    shares = told["ssbas"]["selection_ratio"]
+    results = summary["meta_algorithms"]
+    by_rate = sorted(RATES, key=lambda rate: results[rate]["mean_transitions"]["mean"])
+    shares = results["ssbas"]["selection_ratio"]
     times = [summary["bins"].index(episode) for episode in (1000, 25119, 1_000_000)]
     leaders = [max((shares[rate][time], rate) for rate in RATES)[1] for time in times]
-    level = {name: number(told[name]["mean_transitions"]) for name in told}
+    level = {name: number(results[name]["mean_transitions"]) for name in results}
     best, worst = (f"{rate}: {level[rate]}" for rate in (by_rate[0], by_rate[-1]))
     name = f"`{' '.join(options)}`" if options else "as published"
     return [name, f"{summary['optimum']:.2f}", level["ssbas"], best, worst, level["annealed"], ", ".join(leaders)]

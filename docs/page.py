@@ -1,4 +1,4 @@
-"""What the scripts beside this one share: they put the numbers of finished runs into the pages, so that nobody types them."""
+"""What the scripts in this folder share. They copy the numbers of finished runs into the pages."""
 
 import csv
 import json
@@ -12,24 +12,24 @@ DOCS = Path(__file__).parent
 
 
 def fill(name: str, parts: Mapping[str, str]) -> None:
-    """Replace what stands between the marks `<!-- part -->` and `<!-- end of part -->` of a page."""
+    """Replace the text between the marks `<!-- part -->` and `<!-- end of part -->` of a page."""
     page = DOCS / name
     text = page.read_text("utf-8")
     for part, content in parts.items():
         begin, end = f"<!-- {part} -->", f"<!-- end of {part} -->"
         before, opened, rest = text.partition(begin)
-        _, closed, behind = rest.partition(end)
+        _, closed, after = rest.partition(end)
         if not (opened and closed):
-            sys.exit(f"docs/{name} must have a place for {part!r}, but has none: put {begin} and {end} there")
-        text = f"{before}{begin}\n{content}\n{end}{behind}"
+            sys.exit(f"docs/{name} must have marks for {part!r}, but has none: add {begin} and {end}")
+        text = f"{before}{begin}\n{content}\n{end}{after}"
     page.write_text(text, "utf-8")
 
 
 def copy_figures(results: Path, names: Mapping[str, str]) -> None:
-    """Copy figures of a results folder, by name, to the pages' figures, under another name."""
+    """Copy figures of a results folder to docs/figures. `names` maps old names to new ones."""
     (DOCS / "figures").mkdir(exist_ok=True)
-    for ours, theirs in names.items():
-        shutil.copy(results / f"{ours}.png", DOCS / "figures" / f"{theirs}.png")
+    for old, new in names.items():
+        shutil.copy(results / f"{old}.png", DOCS / "figures" / f"{new}.png")
 
 
 def read(results: Path, name: str) -> Any:
@@ -38,18 +38,18 @@ def read(results: Path, name: str) -> Any:
 
 
 def command(results: Path) -> str:
-    """What to type to get the results again."""
+    """The command that reproduces the results, as a code block."""
     return f"```\n{read(results, 'config')['again']}\n```"
 
 
 def csv_table(path: Path) -> str:
-    """A CSV file as a table of a page."""
+    """A CSV file as a Markdown table."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     return table(header, rows)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Rows as a table of a page; what is unknown is a dash."""
+    """Rows as a Markdown table. Unknown values become dashes."""
     cells = [["–" if value is None else str(value).replace("*", r"\*") for value in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *cells])

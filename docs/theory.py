@@ -1,4 +1,4 @@
-"""Put the numbers of a finished run into docs/theory.md: `python docs/theory.py RESULTS`, the folder of the run."""
+"""Update docs/theory.md from the results folder of `esbas reproduce bounds`: `python docs/theory.py RESULTS`."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ FIGURES = ("exponents", "short_sighted", "theorem_3", "best", "rivals")
 
 
 def main(results: Path) -> None:
-    """Copy figures, and replace what stands between the marks in the page."""
+    """Copy the figures, and replace the text between the marks in the page."""
     copy_figures(results, {name: f"bounds-{name.replace('_', '-')}" for name in FIGURES})
     summary = read(results, "summary")
     parts = {
@@ -26,7 +26,7 @@ def main(results: Path) -> None:
 
 
 def cells(summary: dict[str, Any]) -> str:
-    """Table 1 with what was measured: a row per cell, a column per meta-algorithm."""
+    """Table 1 with the measured growth: a row per cell, a column per meta-algorithm."""
     names = list(dict.fromkeys(cell["meta-algorithm"] for cell in summary["cells"]))
     rows: dict[tuple[str, ...], list[str]] = {}
     for cell in summary["cells"]:
@@ -38,19 +38,19 @@ def cells(summary: dict[str, Any]) -> str:
 
 
 def theorems(summary: dict[str, Any]) -> str:
-    """The theorems' inequalities, numbers in short."""
+    """The inequalities of the theorems, with rounded numbers."""
     rows = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()] for row in summary["theorems"]]
     return table(list(summary["theorems"][0]), rows)
 
 
 def best(summary: dict[str, Any]) -> str:
-    """Who has the smallest regret in each regime, and what that is against the best learner alone."""
+    """The meta-algorithms with the smallest regret in each regime, and the relative pseudo-regret of the first."""
     rows = []
     for name, regime in summary["rivals"].items():
         relative = regime["relative"][regime["best"][0]]
         rows.append([name, ", ".join(regime["best"]), f"{relative['mean']:.4g} ± {relative['ci95']:.2g}"])
     return table(
-        ["regime", "smallest regret; the others cannot be told from the first", "relative pseudo-regret of the first"], rows
+        ["regime", "smallest regret; the others have overlapping intervals", "relative pseudo-regret of the first"], rows
     )
 
 

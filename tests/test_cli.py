@@ -6,7 +6,7 @@ from types import ModuleType
 import pytest
 
 import esbas
-from esbas import cli
+from esbas import cli, experiments
 from esbas.errors import InvalidValueError
 
 
@@ -23,8 +23,9 @@ def command(monkeypatch):
     """A command named `try`; gives a function that sets what it does."""
     module = ModuleType("command_for_tests")
     module.Config = Config
+    module.main = lambda _: None
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(cli.COMMANDS, "try", cli.Command(module.__name__, "Config", "For tests."))
+    monkeypatch.setitem(cli.COMMANDS, "try", cli.Command(f"{module.__name__}:Config", "For tests."))
 
     def does(function):
         module.main = function
@@ -41,9 +42,11 @@ def test_the_version(capsys):
 def test_help_teaches(words, capsys):
     assert cli.main(words) == 0
     text = capsys.readouterr().out
-    for name, entry in {**cli.COMMANDS, **{f"reproduce {name}": entry for name, entry in cli.EXPERIMENTS.items()}}.items():
+    listed = {name: command.summary for name, command in cli.COMMANDS.items()}
+    listed |= {f"reproduce {name}": summary for name, summary in experiments.summaries().items()}
+    for name, summary in listed.items():
         assert f"  {name} " in text
-        assert entry.summary in text
+        assert summary in text
     assert text.count("\n  esbas ") >= 3  # examples
 
 
@@ -51,7 +54,8 @@ def test_help_teaches(words, capsys):
 def test_reproduce_lists_its_experiments(words, capsys):
     assert cli.main(words) == 0
     text = capsys.readouterr().out
-    assert all(entry.summary in text for entry in cli.EXPERIMENTS.values())
+    assert all(summary in text for summary in experiments.summaries().values())
+    assert "module:Class" in text
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def test_options_become_the_configuration(command):
 
 
 @pytest.mark.parametrize("words", [["--runs", "many"], ["--rnus", "5"]])
-def test_wrong_options_are_told(command, words, capsys):
+def test_wrong_options_are_refused(command, words, capsys):
     command(lambda _: pytest.fail("was called"))
     with pytest.raises(SystemExit) as stop:
         cli.main(["try", *words])
@@ -112,7 +116,7 @@ def test_unexpected_errors_keep_their_traceback(command):
         cli.main(["try"])
 
 
-@pytest.mark.parametrize("words", [[name] for name in cli.COMMANDS] + [["reproduce", name] for name in cli.EXPERIMENTS])
+@pytest.mark.parametrize("words", [[name] for name in cli.COMMANDS] + [["reproduce", name] for name in experiments.summaries()])
 def test_every_command_has_help(words, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([*words, "--help"])
@@ -120,11 +124,12 @@ def test_every_command_has_help(words, capsys):
     assert f"esbas {' '.join(words)}" in capsys.readouterr().out
 
 
-def test_the_version_loads_nothing_heavy():
-    program = """
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["reproduce", "--help"]])
+def test_version_and_help_load_nothing_heavy(words):
+    program = f"""
 import sys
 from esbas.cli import main
-main(["--version"])
+main({words})
 print(*sys.modules)
 """
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()

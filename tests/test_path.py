@@ -42,9 +42,8 @@ def path():
     learners = [TabularQ(f"rate {rate}", states=5, actions=2, rate=rate) for rate in (0.02, 0.1, 0.5)]
     selector = esbas.ESBAS([learner.name for learner in learners])
     run = esbas.run(Corridor(), learners, selector, objective=esbas.total_return())
-    records, traces = [], []
-    for _ in range(11):
-        traces.append(executed(lambda: records.append(next(run))))
+    records = []
+    traces = [executed(lambda: records.append(next(run))) for _ in range(11)]
     assert [record.epoch for record in records] == [0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
     return traces[7] | traces[10]
 

@@ -6,31 +6,23 @@ The file is an uncompressed `.npz`: the entry `json` holds the nested data, in w
 import json
 import os
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from esbas.columns import Array
 from esbas.errors import SaveFileError
+from esbas.files import open_atomically
 
 FORMAT = 1
 
 
 def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
-    """Write the state to `path`, or, if anything fails, leave what was there as it was."""
+    """Write the state to `path`. If that fails, the file that was there before stays unchanged."""
     arrays: dict[str, Array] = {}
     text = json.dumps({"kind": kind, "format": FORMAT, "state": _pack(state, arrays)}, allow_nan=True)
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            np.savez(file, allow_pickle=False, json=np.frombuffer(text.encode(), np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with open_atomically(path) as file:
+        np.savez(file, allow_pickle=False, json=np.frombuffer(text.encode(), np.uint8), **arrays)
 
 
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
@@ -48,10 +40,10 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
         raise SaveFileError(f"a save file must exist, but there is none at {where}: check the path") from None
     except SaveFileError:
         raise
-    except Exception as error:  # damage shows in many ways
-        told = f"{type(error).__name__}: {error}"
+    except Exception as error:  # a damaged file can raise anything
+        cause = f"{type(error).__name__}: {error}"
         raise SaveFileError(
-            f"{where} must be a whole esbas save file, but is damaged ({told}): go back to an earlier copy"
+            f"{where} must be a whole esbas save file, but is damaged ({cause}): go back to an earlier copy"
         ) from error
 
 

@@ -1,53 +1,45 @@
-"""The command line: `esbas COMMAND [options]`. Options are the fields of a command's configuration; tyro makes them."""
+"""The command line: `esbas COMMAND [options]`. tyro derives the options from the fields of the command's configuration class."""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from esbas import __version__
+from esbas import __version__, experiments
 from esbas.errors import EsbasError, unknown
+from esbas.registry import import_object
 
 INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
 class Command:
-    """Where a command lives: a module with `main(config)` and the class of its configuration. Imported when it is called."""
+    """A command: `module:Class` of its configuration, imported when the command is called, and a summary for the help.
 
-    module: str
+    The class has a method `run`, or the module has a function `main` that takes the configuration.
+    """
+
     config: str
     summary: str
 
+    def load(self) -> tuple[Any, Any]:
+        """The configuration class, and the function that executes a configuration."""
+        config, module = import_object(self.config), import_module(self.config.partition(":")[0])
+        return config, getattr(config, "run", None) or module.main
+
 
 COMMANDS = {
-    "train": Command("esbas.training.commands.train", "Train", "Train a portfolio of learners on any Gymnasium task."),
-    "resume": Command(
-        "esbas.training.commands.resume", "Resume", "Continue a training that was stopped or killed, with the same numbers."
-    ),
-    "evaluate": Command("esbas.training.commands.evaluate", "Evaluate", "Play, and render, the best policy of a training."),
+    "train": Command("esbas.training.commands.train:Train", "Train a portfolio of learners on any Gymnasium task."),
+    "resume": Command("esbas.training.commands.resume:Resume", "Continue a stopped or killed training, with the same results."),
+    "evaluate": Command("esbas.training.commands.evaluate:Evaluate", "Play, and render, the best policy of a training."),
     "compare": Command(
-        "esbas.training.commands.compare", "Compare", "Learning curves of several trainings in one table and figure."
+        "esbas.training.commands.compare:Compare", "Learning curves of several trainings in one table and figure."
     ),
-    "demo": Command("esbas.experiments.demo", "Demo", "See SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
+    "demo": Command("esbas.experiments.demo:Demo", "SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
-        "esbas.experiments.play", "Play", "Take part in the paper's negotiation dialogue, as its user or as its system."
-    ),
-}
-EXPERIMENTS = {
-    "bounds": Command(
-        "esbas.experiments.bounds", "Bounds", "The paper's regret bounds (Table 1, Theorems 1-3), checked by experiment."
-    ),
-    "dialogue": Command(
-        "esbas.experiments.dialogue", "Dialogue", "The paper's negotiation dialogue (Section 4): ESBAS over 32 portfolios."
-    ),
-    "gridworld": Command(
-        "esbas.experiments.gridworld", "Gridworld", "The paper's fruit grid (Section 5.1): SSBAS over learning rates."
-    ),
-    "stationary": Command(
-        "esbas.experiments.stationary", "Stationary", "The regret of every bandit on arms that do not change, as a yardstick."
+        "esbas.experiments.play:Play", "Take part in the paper's negotiation dialogue, as the user or as the system."
     ),
 }
 
@@ -61,36 +53,41 @@ Commands
 {commands}
 
 Options
-  -h, --help      This help; behind a command, the help of that command.
-  --version       The version.
+  -h, --help      Show this help; after a command, the help of that command.
+  --version       Show the version.
 
 Examples
-  esbas train CartPole-v1                Six DQNs, and who should act: live view, figures and report in ./esbas-CartPole-v1
-  esbas train --example                  Writes a commented portfolio to start from
-  esbas demo                             A first result without deep learners: table, figure and report in ./esbas-demo
-  esbas demo --runs 40 --out my-demo     More runs, elsewhere
-  esbas reproduce bounds --help          What an experiment does and its options
+  esbas train CartPole-v1                Choose among six DQNs; live view, figures and report in ./esbas-CartPole-v1
+  esbas train --example                  Write a commented portfolio to start from
+  esbas demo                             First results without deep learning: table, figure and report in ./esbas-demo
+  esbas demo --runs 100 --out my-demo    More runs, in another folder
+  esbas reproduce bounds --help          Describe an experiment and its options
 
-All write into a folder (--out). Ctrl-C keeps what is finished; the same command continues there.
+Results go to a folder (--out). Ctrl-C keeps what is finished; the same command continues from there.
 """
 
 REPRODUCE_HELP = """\
 Usage: esbas reproduce EXPERIMENT [options]
 
-Runs an experiment on the paper (Laroche & Féraud, ICLR 2018) and writes tables, figures and a report into ./esbas-EXPERIMENT.
+Run an experiment and write tables, figures and a report to ./esbas-EXPERIMENT.
 
 Experiments
 {experiments}
 
-Example
+Examples
   esbas reproduce bounds --runs 100 --out quick-bounds
+  esbas reproduce bounds --help
+  esbas reproduce my_experiment:MyExperiment       The class MyExperiment in my_experiment.py in the current folder
 """
 
 
 def program() -> NoReturn:
-    """The command `esbas`: ends with the exit code of `main`."""
+    """Entry point of the `esbas` script: run `main` and exit with its code."""
+    folder = os.getcwd()  # noqa: PTH109  # as sys.path has it
+    if not {"", folder} & set(sys.path):
+        sys.path.append(folder)  # `module:Class` finds modules in the current folder; worker processes inherit sys.path
     code = main()
-    if code == INTERRUPTED:  # compiled runs may still be going in threads, which an orderly end of Python does not always survive
+    if code == INTERRUPTED:  # compiled runs may still execute in threads, and an orderly shutdown can crash then
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -98,7 +95,7 @@ def program() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code: 0, 2 for a wrong use, 130 for Ctrl-C."""
+    """Run a command. Returns the exit code: 0, 2 for invalid input, 130 for Ctrl-C."""
     try:
         return _main(list(sys.argv[1:] if argv is None else argv))
     except EsbasError as error:
@@ -115,32 +112,33 @@ def _main(words: list[str]) -> int:
         print(f"esbas {__version__}")
         return 0
     if command in ("-h", "--help"):
-        listed = {f"reproduce {name}": experiment for name, experiment in EXPERIMENTS.items()}
-        print(HELP.format(commands=_list(COMMANDS | listed)), end="")
+        summaries = {name: each.summary for name, each in COMMANDS.items()}
+        listed = {f"reproduce {name}": summary for name, summary in experiments.summaries().items()}
+        print(HELP.format(commands=_list(summaries | listed)), end="")
         return 0
-    if command != "reproduce":
-        return _call(f"esbas {command}", _find("command", command, COMMANDS, extra=("reproduce", "--help", "--version")), rest)
-    if not rest or rest[0] in ("-h", "--help"):
-        print(REPRODUCE_HELP.format(experiments=_list(EXPERIMENTS)), end="")
+    if command == "reproduce":
+        return _reproduce(rest)
+    if command not in COMMANDS:
+        raise unknown("command", command, [*COMMANDS, "reproduce", "--help", "--version"])
+    return _call(f"esbas {command}", *COMMANDS[command].load(), rest)
+
+
+def _reproduce(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help"):
+        own = "Your own experiment: a class that inherits esbas.experiments.options.SweepOptions and defines `run`."
+        print(REPRODUCE_HELP.format(experiments=_list(experiments.summaries() | {"module:Class": own})), end="")
         return 0
-    return _call(f"esbas reproduce {rest[0]}", _find("experiment", rest[0], EXPERIMENTS), rest[1:])
+    experiment = experiments.find_experiment(words[0])
+    return _call(f"esbas reproduce {words[0]}", experiment, experiment.run, words[1:])
 
 
-def _find(kind: str, name: str, table: Mapping[str, Command], *, extra: Sequence[str] = ()) -> Command:
-    if name not in table:
-        raise unknown(kind, name, [*table, *extra])
-    return table[name]
+def _call(program: str, config: Any, execute: Any, words: list[str]) -> int:
+    import tyro  # imported here, so that `esbas --version` and `--help` are fast
 
-
-def _call(program: str, command: Command, words: list[str]) -> int:
-    import tyro  # here, so that `esbas --version` and `--help` answer at once
-
-    module = import_module(command.module)
-    config = tyro.cli(getattr(module, command.config), prog=program, args=words)
-    module.main(config)
+    execute(tyro.cli(config, prog=program, args=words))
     return 0
 
 
-def _list(commands: Mapping[str, Command]) -> str:
-    width = max(map(len, commands)) + 2
-    return "\n".join(f"  {name:<{width}}{command.summary}" for name, command in commands.items())
+def _list(summaries: Mapping[str, str]) -> str:
+    width = max(map(len, summaries)) + 2
+    return "\n".join(f"  {name:<{width}}{summary}" for name, summary in summaries.items())

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -86,12 +87,15 @@ def make_objective(name: str) -> Objective:
         name: a registered name ("return", "discounted", "longest", "shortest", ...), or `module:name` for an `Objective`, a
             function without arguments that creates one, or a function of a trajectory.
     """
-    found = OBJECTIVES.find(name)
+    found: Any = OBJECTIVES.find(name)
     if isinstance(found, Objective):
         return found
-    if any(parameter.default is parameter.empty for parameter in inspect.signature(found).parameters.values()):
-        return as_objective(found)  # type: ignore[arg-type]  # it takes a trajectory
-    objective = found()
-    if not isinstance(objective, Objective):
-        raise InvalidValueError(f"{name!r} must name an objective, but made {objective!r}: see esbas.Objective")
-    return objective
+    if not callable(found):
+        raise InvalidValueError(f"an objective must be a function, but {name!r} is {found!r}: name a function of a trajectory")
+    required = [each for each in inspect.signature(found).parameters.values() if _is_required(each)]
+    return as_objective(found if required else found())
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    variadic = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return parameter.default is inspect.Parameter.empty and parameter.kind not in variadic

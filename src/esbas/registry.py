@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 from esbas.errors import InvalidValueError, unknown
 
 T = TypeVar("T")
+Entry = TypeVar("Entry")
 
 
 class Registry(Generic[T]):
@@ -23,7 +24,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, T | str] = {}
         self._titles: dict[str, str] = {}  # short name -> name as it was registered
 
-    def register(self, name: str) -> Callable[[T], T]:
+    def register(self, name: str) -> Callable[[Entry], Entry]:
         """A decorator that registers a class or function under a name.
 
         >>> bandits: Registry[type] = Registry("bandit")
@@ -33,8 +34,8 @@ class Registry(Generic[T]):
         'MOSS'
         """
 
-        def decorator(entry: T) -> T:
-            self.add(name, entry)
+        def decorator(entry: Entry) -> Entry:
+            self.add(name, entry)  # type: ignore[arg-type]  # a subtype of T, whose own type the decorator keeps
             return entry
 
         return decorator

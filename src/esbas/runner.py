@@ -267,10 +267,10 @@ def roll_out(
         log_probs.append(log_prob)
         observation = following
         if terminated or truncated:
-            columns = tuple(map(np.array, (observations, actions, rewards, log_probs)))
-            for column in columns:
+            seen, taken, received, logged = map(np.array, (observations, actions, rewards, log_probs))
+            for column in (seen, taken, received, logged):
                 column.flags.writeable = False
-            return Trajectory(*columns[:3], bool(terminated), bool(truncated), columns[3])
+            return Trajectory(seen, taken, received, bool(terminated), bool(truncated), logged)
     remedy = "raise max_steps, or wrap the environment in gymnasium.wrappers.TimeLimit"
     raise NotEpisodicError(f"an episode must end within max_steps={max_steps} steps, but did not: {remedy}")
 

@@ -112,8 +112,16 @@ def run(
     members.check_spaces(env)
     roster = Roster(members, action_space=env.action_space, online=selector.online, time_limit=limits.checked(time_limit))
     budget = Budget(episodes=episodes, steps=steps)
-    settings = {"seed": seed, "max_steps": max_steps, "keep_data": keep_data}
-    return Run(env, roster, selector, objective=as_objective(objective), budget=budget, **settings)
+    return Run(
+        env,
+        roster,
+        selector,
+        objective=as_objective(objective),
+        budget=budget,
+        seed=seed,
+        max_steps=max_steps,
+        keep_data=keep_data,
+    )
 
 
 def resume(

@@ -120,12 +120,16 @@ class TrajectorySet:
         lengths = np.array([len(each) for each in new])
         terminated = np.zeros(lengths.sum(), bool)
         terminated[lengths.cumsum() - 1] = [each.terminated for each in new]
-        columns = [[each.observations[:-1] for each in new], [each.actions for each in new], [each.rewards for each in new]]
-        observations, actions, rewards = map(np.concatenate, columns)
-        following, log_probs = np.concatenate([t.observations[1:] for t in new]), np.concatenate([t.log_probs for t in new])
-        index = np.repeat(np.arange(since, len(self)), lengths)
-        columns = (frozen(c, copy=False) for c in (observations, actions, rewards, following, terminated, log_probs, index))
-        return Transitions(*columns)
+        columns = Transitions(
+            observations=np.concatenate([each.observations[:-1] for each in new]),
+            actions=np.concatenate([each.actions for each in new]),
+            rewards=np.concatenate([each.rewards for each in new]),
+            next_observations=np.concatenate([each.observations[1:] for each in new]),
+            terminated=terminated,
+            log_probs=np.concatenate([each.log_probs for each in new]),
+            trajectory=np.repeat(np.arange(since, len(self)), lengths),
+        )
+        return Transitions(*(frozen(column, copy=False) for column in columns))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything as arrays and plain data."""

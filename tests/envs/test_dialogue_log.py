@@ -65,7 +65,9 @@ def test_skips_empty_lines_and_counts_them(tmp_path):
 def test_fit_names_the_line_of_an_act_that_the_user_never_does(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text(f"{line()}\n{line(user_costs=[0.5, 0.1])}\n")
-    with pytest.raises(InvalidValueError, match=r"^log.jsonl, line 2, act 1: a user must here propose option 1, but does"):
+    with pytest.raises(
+        InvalidValueError, match=r"^log.jsonl, line 2, act 1: the user must propose option 1 here, but the log has"
+    ):
         UserModel.fit(read_dialogues(path))
 
 
@@ -79,7 +81,7 @@ def acts(*words):
     ("text", "sentence"),
     [
         ("{", "a line must be one JSON object, but"),
-        ("[1]", "a JSON object must stand here, but got [1]"),
+        ("[1]", "a JSON object is expected here, but got [1]"),
         (line(user_costs=None), "'user_costs' must be given, but the keys are 'acts'"),
         (line(user_cost=[0.5]), "there is no key named 'user_cost': did you mean 'user_costs'?"),
         (line(user_costs=0.5), "user_costs must be a list of numbers, but is 0.5"),
@@ -89,7 +91,7 @@ def acts(*words):
         (line(user_costs=[0.5, float("nan")]), "costs must lie in [0, 1], but one is nan"),
         (line(system_costs=[0.5]), "both players must have 2 costs"),
         (line(acts={}), "acts must be a list, but is {}"),
-        (line(acts=["accept"]), "a JSON object must stand here, but got 'accept'"),
+        (line(acts=["accept"]), "a JSON object is expected here, but got 'accept'"),
         (line(acts=[{"by": "user"}]), "'act' must be given, but the keys are 'by'"),
         (line(acts=[{"by": "user", "act": "end", "opt": 1}]), "there is no key of an act named 'opt': did you mean 'option'?"),
         (line(acts=[{"by": ["user"], "act": "end"}]), "act 1: there is no player named ['user']"),
@@ -119,7 +121,7 @@ def test_a_bad_line_gets_one_sentence_with_its_number(tmp_path, text, sentence):
     with pytest.raises(InvalidValueError) as caught:
         list(read_dialogues(path))
     assert str(caught.value).startswith(f"{path}, line 2: {sentence}")
-    assert str(caught.value).endswith(": mend or delete the line")
+    assert str(caught.value).endswith(": fix or delete the line")
     assert "\n" not in str(caught.value)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from esbas.envs import Act, Dialogue, NegotiationDialogue, UserModel, UserParameters
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sigmoid
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sigmoid
 from esbas.errors import InvalidValueError
 
 COSTS = (0.6, 0.1, 0.9, 0.3)  # the user's order is 1, 3, 0, 2
@@ -162,23 +162,23 @@ def acts(*words):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["U-propose-3"], "act 1: a user must here propose option 1, but does 'propose' option 3"),
+        (["U-propose-3"], "act 1: the user must propose option 1 here, but the log has 'propose' option 3"),
         (
             ["U-propose-1", "S-propose-2", "U-propose-2"],
-            "act 3: a user must here propose option 1 or 3, but does 'propose' option 2",
+            "act 3: the user must propose option 1 or 3 here, but the log has 'propose' option 2",
         ),
         (
             ["U-propose-1", "S-ask_repeat-", "U-propose-3"],
-            "act 3: a user must here propose option 1, but does 'propose' option 3",
+            "act 3: the user must propose option 1 here, but the log has 'propose' option 3",
         ),
-        (["U-propose-1", "S-ask_repeat-", "U-hang_up-"], "act 3: a user must here propose option 1, but does 'hang_up'"),
+        (["U-propose-1", "S-ask_repeat-", "U-hang_up-"], "act 3: the user must propose option 1 here, but the log has 'hang_up'"),
     ],
 )
 def test_fit_refuses_acts_that_the_user_never_does(words, sentence):
     good = Dialogue(COSTS, acts("S-propose-1", "U-accept-"))
     with pytest.raises(InvalidValueError) as caught:
         UserModel.fit([good, Dialogue(COSTS, acts(*words))])
-    assert str(caught.value) == f"dialogue 2, {sentence}: leave the dialogue out, or write a user of your own"
+    assert str(caught.value) == f"dialogue 2, {sentence}: remove the dialogue, or write your own user model"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_fit_refuses_acts_that_the_user_never_does(words, sentence):
         ([Dialogue(COSTS, acts("S-propose-1", "U-accept-"))] * 9, "but got accepted=9, proposals=9: add dialogues"),
         (
             [Dialogue(COSTS, acts("S-propose-1", "U-accept-")), Dialogue(COSTS, acts("S-propose-2", "U-hang_up-"))],
-            "acceptance must vary with gap and turn to be fitted, but 2 answers do not tell: add dialogues",
+            "acceptance must vary with gap and turn, but the fit to 2 answers did not converge: add dialogues",
         ),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from esbas.envs import FruitGrid, FruitMap
-from esbas.envs.fruit_map import DEFAULT_MAP
+from esbas.envs.fruit_grid.map import DEFAULT_MAP
 from esbas.errors import InvalidValueError, UnknownNameError
 
 NORTH, EAST, SOUTH, WEST = range(4)
@@ -128,13 +128,13 @@ def test_text_and_picture():
     ("text", "message"),
     [
         ("F..\nF.", "the lines of a map must be equally long, but row 2 has 2 cells and row 1 has 3"),
-        ("F.x", "a map must consist of F .fruit., # .wall. and . .free., but 'x' stands in row 1, column 3"),
+        ("F.x", "a map must consist of F .fruit., # .wall. and . .free., but 'x' is in row 1, column 3"),
         ("F#.\n.#F", "walk from every cell to every fruit, but row 1, column 1 is cut off"),
         ("...", "a map has 1 to 8 fruits"),
         ("FFFFFFFFF.", "a map has 1 to 8 fruits.*fruits=9"),
         ("FF", "a map has a free cell to start on"),
         ("##", "fruits=0"),
-        (" \n", "a map has a line"),
+        (" \n", "a map has at least one line"),
     ],
 )
 def test_bad_maps_get_one_sentence(text, message):

@@ -6,8 +6,8 @@ from gymnasium.utils.env_checker import check_env
 
 import esbas
 from esbas.envs import NegotiationDialogue, ScoreModel, UserAct, negotiation_return, transcript
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, PROPOSE
-from esbas.envs.negotiation import heard_option
+from esbas.envs.dialogue.negotiation import heard_option
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
 from esbas.errors import EsbasError
 
 INSIST, NEW, REPEAT, TAKE, END = range(5)
@@ -16,9 +16,9 @@ START = {"system_costs": SYSTEM_COSTS, "user_costs": USER_COSTS, "user_starts": 
 
 
 class Script:
-    """A user who does what is written, and notes what it was told."""
+    """A user that follows a script and records the proposals of the system."""
 
-    told: list[int | None] = []  # noqa: RUF012  # shared with the copy that the environment makes
+    proposals: list[int | None] = []  # noqa: RUF012  # shared with the copy that the environment makes
 
     def __init__(self, *acts: UserAct) -> None:
         self._acts = acts
@@ -26,11 +26,11 @@ class Script:
     def start(self, costs):
         del costs
         self._left = list(self._acts)
-        self.told.clear()
+        self.proposals.clear()
 
     def answer(self, proposal, rng):
         del rng
-        self.told.append(proposal)
+        self.proposals.append(proposal)
         return self._left.pop(0)
 
 
@@ -53,13 +53,13 @@ def test_system_proposes_its_options_by_cost_and_starts_again_after_the_worst():
     env, _ = scripted(*[propose(0)] * 8)
     for action in (INSIST, INSIST, NEW, NEW, INSIST, NEW, NEW, NEW):
         env.step(action)
-    assert env.user.told == [1, 1, 3, 0, 0, 2, 1, 3]
+    assert env.user.proposals == [1, 1, 3, 0, 0, 2, 1, 3]
 
 
 def test_first_new_proposal_is_the_best_option():
     env, _ = scripted(propose(0))
     env.step(NEW)
-    assert env.user.told == [1]
+    assert env.user.proposals == [1]
 
 
 def test_observation_is_all_that_the_system_knows():

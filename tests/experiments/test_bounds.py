@@ -6,11 +6,21 @@ import pytest
 
 from esbas import regret
 from esbas.errors import InvalidValueError
-from esbas.experiments.bounds import Bounds, main
-from esbas.experiments.bounds.analysis import Fit, Study, fit, measured, theorems
-from esbas.experiments.bounds.rivals import META_ALGORITHMS
-from esbas.experiments.bounds.setup import BEYOND, CROSSING, REGIMES, TABLE_1, Regime, checkpoints, two_learners
-from esbas.experiments.bounds.sweep import Entrant, entrants, sweep
+from esbas.experiments.bounds import Bounds
+from esbas.experiments.bounds.analysis import BoundsAnalysis, Fit, fit, measured, theorems
+from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
+from esbas.experiments.bounds.setup import (
+    BEYOND,
+    CROSSING,
+    REGIMES,
+    TABLE_1,
+    Method,
+    Regime,
+    checkpoints,
+    compared_methods,
+    two_learners,
+)
+from esbas.experiments.bounds.sweep import run_sweep
 from esbas.kernels.counter import run_key
 from esbas.regret import LOG, Growth
 from esbas.reporting import Results
@@ -122,21 +132,23 @@ def test_theorem_3_needs_no_kappa_and_theorem_1_a_small_factor_on_shared_data() 
         assert found.ratio_1 <= 2  # K
 
 
-def _sweep(folder: Path, everyone: list[Entrant], *, jobs: int, seed: int = 5) -> dict[tuple[str, str], np.ndarray]:
+def _sweep(folder: Path, methods: list[Method], *, jobs: int, seed: int = 5) -> dict[tuple[str, str], np.ndarray]:
     results = Results(folder, command="test", config={"seed": seed})
-    return dict(sweep(results, everyone, horizon=256, seed=seed, jobs=jobs))
+    return dict(run_sweep(Bounds(seed=seed, jobs=jobs), results, methods, horizon=256))
 
 
 def test_results_depend_on_the_seed_and_neither_on_jobs_nor_on_interruptions(tmp_path: Path) -> None:
-    everyone = [
-        entrant for entrant in entrants(runs=103, rival_runs=3, xi=0.25, safe_xi=1.0) if entrant.frozen or entrant.name == "Exp3"
+    methods = [
+        method
+        for method in compared_methods(runs=103, rival_runs=3, xi=0.25, safe_xi=1.0)
+        if method.frozen or method.name == "Exp3"
     ]
-    one, two = _sweep(tmp_path / "one", everyone, jobs=1), _sweep(tmp_path / "two", everyone, jobs=2)
+    one, two = _sweep(tmp_path / "one", methods, jobs=1), _sweep(tmp_path / "two", methods, jobs=2)
     parts = sorted((tmp_path / "one" / "parts").glob("*.npz"))
     for part in parts[::2]:
         part.unlink()
     parts[1].write_bytes(b"torn")
-    again, other = _sweep(tmp_path / "one", everyone, jobs=2), _sweep(tmp_path / "three", everyone, jobs=2, seed=6)
+    again, other = _sweep(tmp_path / "one", methods, jobs=2), _sweep(tmp_path / "three", methods, jobs=2, seed=6)
     assert one.keys() == two.keys() == again.keys()
     for key, table in one.items():
         assert len(table) == (103 if "ESBAS" in key[1] else 3)
@@ -146,13 +158,13 @@ def test_results_depend_on_the_seed_and_neither_on_jobs_nor_on_interruptions(tmp
 
 
 def test_runs_are_paired_between_meta_algorithms(tmp_path: Path) -> None:
-    same = [Entrant("a", "UCB1", 0.25, 3), Entrant("b", "UCB1", 0.25, 3)]
+    same = [Method("a", "UCB1", 0.25, 3), Method("b", "UCB1", 0.25, 3)]
     found = _sweep(tmp_path / "a", same[:1], jobs=1) | _sweep(tmp_path / "b", same[1:], jobs=1)
     np.testing.assert_array_equal(found["crossing", "a"], found["crossing", "b"])
 
 
 def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(Bounds(runs=12, horizon=1024, out=tmp_path, jobs=2))
+    Bounds(runs=12, horizon=1024, out=tmp_path, jobs=2).run()
     for name in ("exponents", "short_sighted", "absolute", "theorem_3", "rivals", "best"):
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
         assert (tmp_path / f"{name}.svg").exists()
@@ -167,24 +179,24 @@ def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: 
     assert len(rows) == len(summary["cells"])
     report = (tmp_path / "report.html").read_text()
     assert "Theorem 3" in report
-    told = capsys.readouterr().out
-    assert "keep to the bounds of Table 1" in told
-    assert str(tmp_path) in told
+    output = capsys.readouterr().out
+    assert "keep to the bounds of Table 1" in output
+    assert str(tmp_path) in output
 
 
 def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
-    everyone = [Entrant(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
+    methods = [Method(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
     spread = np.array([[-0.1], [0.0], [0.1]])
     offsets = {"worst": 50.0, "best": 1.0, "near": 1.05}
     size = len(checkpoints(256))
     regrets = {(regime, name): np.full((3, size), offset) + spread for regime in REGIMES for name, offset in offsets.items()}
-    study = Study(regrets, everyone, horizon=256, seed=0)
-    assert study.leaders(CROSSING) == ["best", "near"]
-    assert study.final(CROSSING, "near", "oracle").mean == pytest.approx(1.05)
+    analysis = BoundsAnalysis(regrets, methods, horizon=256, seed=0)
+    assert analysis.leaders(CROSSING) == ["best", "near"]
+    assert analysis.final(CROSSING, "near", "oracle").mean == pytest.approx(1.05)
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         (Bounds(runs=1), "`runs >= 2` must hold, but got runs=1"),
         (Bounds(rival_runs=0), "`rival_runs >= 2`"),
@@ -196,9 +208,9 @@ def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
     ],
 )
 def test_bad_options_are_refused_before_a_folder_is_made(
-    config: Bounds, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    config: Bounds, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InvalidValueError, match=told):
-        main(config)
+    with pytest.raises(InvalidValueError, match=message):
+        config.run()
     assert not list(tmp_path.iterdir())

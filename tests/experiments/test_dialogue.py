@@ -10,15 +10,15 @@ import pytest
 
 from esbas import cli
 from esbas.errors import InvalidValueError, UnknownNameError
-from esbas.experiments.dialogue import chosen_rows, constants
+from esbas.experiments.dialogue import constants
 from esbas.experiments.dialogue.analysis import analyse
 from esbas.experiments.dialogue.figures import shown
-from esbas.experiments.dialogue.portfolio import parse
+from esbas.experiments.dialogue.notation import parse
 from esbas.experiments.dialogue.setup import EPOCHS, GAME, TABLE
-from esbas.experiments.dialogue.sweep import BLOCK, Outcome, alone, one_run
+from esbas.experiments.dialogue.sweep import BLOCK, Outcome, alone, chosen_rows, one_run
 from esbas.kernels.counter import run_key
-from esbas.kernels.dialogue import Member
-from esbas.kernels.negotiation import mean_value, members
+from esbas.kernels.dialogue.one_dialogue import Traits
+from esbas.kernels.dialogue.whole_runs import mean_value, members
 
 ROWS = ("all-2-simple", "simple + constant-1.01", "simple + constant-1.01 (no reset)")
 
@@ -82,7 +82,7 @@ def test_a_portfolio_that_cannot_be_is_refused(text: str) -> None:
 def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "dialogue", "--rows", "simple + constant-1.007", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert "nobody has a constant-1.007: add --generate" in error
+    assert "there is no stored constant-1.007: add --generate" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
@@ -100,7 +100,7 @@ def test_stored_constants_have_the_mean_returns_of_their_names() -> None:
     for mu, policies in stored.items():
         assert len({policy.candidate for policy in policies}) == len(policies) >= (16 if mu == "1.11" else 8)
         assert all(abs(policy.mean - float(mu)) <= constants.TOLERANCE for policy in policies)
-        portfolio = members([Member(3, square=1, constant=1)], [policies[0].array])
+        portfolio = members([Traits(3, square=1, constant=1)], [policies[0].array])
         mean, deviation = mean_value(run_key(9, "again"), GAME, portfolio, 50_000)
         assert abs(mean - policies[0].mean) < 4 * deviation / 50_000**0.5
 

@@ -8,9 +8,9 @@ import pytest
 
 from esbas.cli import main
 from esbas.envs import FruitMap
-from esbas.experiments.gridworld.analysis import Analysis, judge
+from esbas.experiments.gridworld.analysis import GridworldAnalysis, judge
 from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
-from esbas.kernels.fruit_grid import Counters
+from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Estimate
 
 SMALL = ["--runs", "3", "--episodes", "200", "--epsilon", "0.3", "--map", "F../.#F/..."]
@@ -38,14 +38,14 @@ def arrays(folder: Path) -> dict[str, dict[str, np.ndarray]]:
 def test_the_summary_tells_every_meta_algorithm(folder):
     summary = json.loads((folder / "summary.json").read_text())
     assert list(summary["meta_algorithms"]) == [*COMPILED, "esbas", "uniform"]
-    for name, told in summary["meta_algorithms"].items():
+    for name, found in summary["meta_algorithms"].items():
         for key in ("mean_transitions", "final_objective"):
-            assert set(told[key]) == {"mean", "ci95", "runs"}
-            assert told[key]["runs"] == 3
-        assert told["objective_at_1e5"] is None  # the runs are too short
+            assert set(found[key]) == {"mean", "ci95", "runs"}
+            assert found[key]["runs"] == 3
+        assert found["objective_at_1e5"] is None  # the runs are too short
         rates = ["0.001", "0.01", "0.1", "0.5"] if name in ("ssbas", "esbas", "uniform") else [name]
-        assert list(told["selection_ratio"]) == rates
-        ratios = np.array(list(told["selection_ratio"].values()))  # (K, bins)
+        assert list(found["selection_ratio"]) == rates
+        ratios = np.array(list(found["selection_ratio"].values()))  # (K, bins)
         assert ratios.shape[1] == len(summary["bins"])
         assert ratios.sum(axis=0) == pytest.approx(1)
     assert summary["bins"][-1] == 200
@@ -99,18 +99,18 @@ def test_numbers_do_not_depend_on_jobs_and_a_stopped_run_continues(folder, tmp_p
 )
 def test_bad_input_gets_one_sentence_and_leaves_nothing_behind(words, message, tmp_path, capsys):
     assert reproduce("--runs", "1", "--episodes", "10", *words, "--out", tmp_path / "out") == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_of_another_configuration_is_refused(folder, capsys):
     before = arrays(folder)
     assert reproduce(*SMALL, "--seed", "1", "--also", "esbas", "uniform", "--out", folder) == 2
-    told = capsys.readouterr().err
-    assert "seed=0" in told
-    assert "seed=1" in told
+    error = capsys.readouterr().err
+    assert "seed=0" in error
+    assert "seed=1" in error
     assert arrays(folder).keys() == before.keys()
 
 
@@ -120,7 +120,7 @@ def test_a_map_is_a_file_or_rows_with_slashes(tmp_path):
     assert read_map(str(file)).rows == read_map("F../.#F/...").rows == ("F..", ".#F", "...")
     assert read_map(None).text == FruitMap().text
     file.write_text("F.?\n")
-    with pytest.raises(ValueError, match=r"'\?' stands in row 1, column 3"):
+    with pytest.raises(ValueError, match=r"'\?' is in row 1, column 3"):
         read_map(str(file))
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="is not text"):
@@ -162,11 +162,12 @@ def test_claims_are_judged_from_the_counters():
 
     shift = np.where(edges <= 2000, 3, np.where(edges <= 50_000, 1, 0))
     levels = {"0.001": 22.5, "0.01": 22.0, "0.1": 21.0, "0.5": 21.5, "annealed": 20.9}
-    analysis = Analysis(setup, {"ssbas": counters(20.5, shift)} | {name: counters(level) for name, level in levels.items()})
+    alone = {name: counters(level) for name, level in levels.items()}
+    analysis = GridworldAnalysis(setup, {"ssbas": counters(20.5, shift)} | alone)
     verdicts = {claim.paper: claim.verdict for claim in analysis.claims()}
     assert verdicts.pop("the annealed rate still needs more than 21 after 10^6") == "less"
     assert set(verdicts.values()) == {"holds"}
-    stuck = Analysis(setup, {"ssbas": counters(20.5, 2 + 0 * shift)} | {name: counters(level) for name, level in levels.items()})
+    stuck = GridworldAnalysis(setup, {"ssbas": counters(20.5, 2 + 0 * shift)} | alone)
     assert [claim.verdict for claim in stuck.claims()[:3]] == ["no", "no", "no"]
 
 
@@ -182,8 +183,8 @@ def test_a_hundred_runs_meet_the_reference(tmp_path):
         "annealed": ((22.51, 0.15), (21.83, 0.15), (23.27, 0.29)),
     }
     assert reproduce("--runs", "100", "--out", tmp_path / "out") == 0
-    told = json.loads((tmp_path / "out" / "summary.json").read_text())["meta_algorithms"]
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())["meta_algorithms"]
     for name, expected in reference.items():
         for key, (mean, ci95) in zip(("mean_transitions", "final_objective", "objective_at_1e5"), expected, strict=True):
-            measured = told[name][key]
+            measured = found[name][key]
             assert abs(measured["mean"] - mean) <= ci95 + measured["ci95"], (name, key)

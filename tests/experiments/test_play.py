@@ -10,7 +10,7 @@ from esbas.experiments import play
 def typed(monkeypatch, capsys, lines, **settings):
     """What a person sees who types these lines."""
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-    play.main(play.Play(**{"seed": 4} | settings))
+    play.Play(**{"seed": 4} | settings).run()
     return capsys.readouterr().out
 
 
@@ -47,8 +47,8 @@ def test_person_as_user_negotiates_with_a_trained_policy(monkeypatch, capsys, tm
     assert seen.startswith("The system trains on 40 dialogues")
     assert "You are the user. Your costs: A " in seen
     assert seen.count("The whole dialogue:") == 2
-    assert seen.endswith("Good-bye.\n")
-    assert "costs" not in seen.split("The whole dialogue:")[0].split("The system has costs of its own.")[1]
+    assert seen.endswith("Goodbye.\n")
+    assert "costs" not in seen.split("The whole dialogue:")[0].split("The system has other costs.")[1]
     assert len(list(read_dialogues(log))) == 2
 
 
@@ -56,14 +56,14 @@ def test_person_as_user_negotiates_with_a_trained_policy(monkeypatch, capsys, tm
 def test_asks_after_each_dialogue_whether_to_go_on(monkeypatch, capsys):
     seen = typed(monkeypatch, capsys, ["h"] + ["a", "h"] * 40)
     assert "Another dialogue? (y, n)" in seen
-    assert seen.endswith("Good-bye.\n")  # at the end of the input
+    assert seen.endswith("Goodbye.\n")  # at the end of the input
 
 
 def test_q_quits_in_the_middle(monkeypatch, capsys, tmp_path):
     log = tmp_path / "log.jsonl"
     seen = typed(monkeypatch, capsys, ["r", "q"], side="system", log=log)
     assert "The whole dialogue:" not in seen
-    assert seen.endswith("Good-bye.\n")
+    assert seen.endswith("Goodbye.\n")
     assert not log.exists()
 
 

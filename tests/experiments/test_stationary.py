@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from esbas.errors import InvalidValueError
-from esbas.experiments.stationary import Stationary, main
-from esbas.experiments.stationary.entrants import ENTRANTS, label, one_run
+from esbas.experiments.stationary import Stationary
+from esbas.experiments.stationary.setup import COMPARED, Arms, label
+from esbas.experiments.stationary.sweep import one_run
 from esbas.reporting import Estimate, estimate
 
+ARMS = Arms(means=(0.6, 0.5, 0.4), rounds=5000)
 DOCS = Path(__file__).parents[2] / "docs" / "bandits.md"
 
 
 def regrets(name, runs):
-    return estimate([one_run(name, means=(0.6, 0.5, 0.4), rounds=5000, seed=0, run=run) for run in range(runs)])
+    return estimate([one_run(name, ARMS, seed=0, run=run) for run in range(runs)])
 
 
 def test_ucb1_is_within_its_known_range():
@@ -27,38 +29,38 @@ def test_ucb1_is_within_its_known_range():
 def test_uniform_has_the_regret_that_follows_from_the_gaps():
     measured = regrets("uniform", 20)  # 5000 (0 + 0.1 + 0.2) / 3
     assert abs(measured.mean - 500) <= measured.ci95 < 5
-    assert one_run("roundrobin", means=(0.6, 0.5, 0.4), rounds=5000, seed=0, run=0) == pytest.approx(499.9)
+    assert one_run("roundrobin", ARMS, seed=0, run=0) == pytest.approx(499.9)
 
 
 def test_the_command_writes_all_and_continues(tmp_path):
     config = Stationary(runs=2, rounds=30, means=(0.9, 0.1), seed=3, jobs=1, out=tmp_path / "out")
-    main(config)
+    config.run()
     written = {path.name for path in config.out.iterdir()}
     assert written >= {"config.json", "summary.json", "regrets.csv", "regrets.png", "regrets.svg", "report.html", "parts"}
     rows = list(csv.DictReader((config.out / "regrets.csv").read_text().splitlines()))
-    assert {row["bandit"] for row in rows} == {label(name) for name in ENTRANTS}
+    assert {row["bandit"] for row in rows} == {label(name) for name in COMPARED}
     assert [float(row["regret"]) for row in rows] == sorted(float(row["regret"]) for row in rows)
     summary = (config.out / "summary.json").read_bytes()
     stamps = {path: path.stat().st_mtime_ns for path in (config.out / "parts").iterdir()}
     lost = config.out / "parts" / "klucb-0.npz"
     lost.unlink()
-    main(config)
+    config.run()
     assert (config.out / "summary.json").read_bytes() == summary
     assert {path for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp} == {lost}
-    expected = [one_run("exp3", means=(0.9, 0.1), rounds=30, seed=3, run=run) for run in range(2)]
+    expected = [one_run("exp3", Arms(means=(0.9, 0.1), rounds=30), seed=3, run=run) for run in range(2)]
     assert json.loads(summary)["regret"]["exp3"]["mean"] == pytest.approx(np.mean(expected))
 
 
 def test_other_settings_need_another_folder(tmp_path):
-    main(Stationary(runs=1, rounds=5, jobs=1, out=tmp_path))
+    Stationary(runs=1, rounds=5, jobs=1, out=tmp_path).run()
     with pytest.raises(InvalidValueError, match=r"rounds=5.*--out"):
-        main(Stationary(runs=1, rounds=6, jobs=1, out=tmp_path))
+        Stationary(runs=1, rounds=6, jobs=1, out=tmp_path).run()
 
 
 @pytest.mark.parametrize("bad", [{"runs": 0}, {"rounds": 1}, {"means": (0.5, 1.5)}, {"means": ()}, {"seed": -1}, {"jobs": 0}])
 def test_nonsense_is_refused_before_there_is_a_folder(tmp_path, bad):
     with pytest.raises(InvalidValueError):
-        main(Stationary(**bad, out=tmp_path / "out"))
+        Stationary(**bad, out=tmp_path / "out").run()
     assert not (tmp_path / "out").exists()
 
 
@@ -69,11 +71,11 @@ def documented():
 
 
 def test_the_docs_have_every_bandit():
-    assert set(documented()) == {label(name) for name in ENTRANTS}
+    assert set(documented()) == {label(name) for name in COMPARED}
 
 
 @pytest.mark.slow
 def test_the_docs_have_the_numbers_that_the_command_writes(tmp_path):
-    main(Stationary(jobs=2, out=tmp_path))
-    told = json.loads((tmp_path / "summary.json").read_text())["regret"]
-    assert documented() == {label(name): str(Estimate(**each)) for name, each in told.items()}
+    Stationary(jobs=2, out=tmp_path).run()
+    found = json.loads((tmp_path / "summary.json").read_text())["regret"]
+    assert documented() == {label(name): str(Estimate(**each)) for name, each in found.items()}

@@ -8,7 +8,7 @@ import pytest
 
 from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Selector, regret
 from esbas.bandits import D3RB, ED2RB, SWUCB, DiscountedUCB, Exp3, Exp3S, Rexp3, RLessUCB, SWUCBSharp
-from esbas.experiments.bounds.rivals import META_ALGORITHMS
+from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
 from esbas.kernels.counter import run_key, uniform
 
 HORIZON, ARMS = 700, ["rising", "steady", "late"]
@@ -35,8 +35,8 @@ def _choices(selector: Selector, key: np.uint64, expectations: np.ndarray) -> np
     chosen = []
     for tau in range(1, HORIZON + 1):
         choice = selector.ask()
-        chosen.append(choice.index)
-        selector.tell(choice, float(uniform(key, 2 * tau) < expectations[tau - 1, choice.index]))
+        chosen.append(ARMS.index(choice.arm))
+        selector.tell(choice, float(uniform(key, 2 * tau) < expectations[tau - 1, chosen[-1]]))
     return np.array(chosen)
 
 
@@ -69,16 +69,16 @@ def test_compiled_runs_choose_as_the_objects_do(name: str) -> None:
     expectations, keys = _expectations(), np.array([run_key(3, "parity", run) for run in range(3)])
     every = np.arange(1, HORIZON + 1)
     compiled = META_ALGORITHMS[name](expectations, keys, every, xi=0.3)  # (R, T)
-    for key, told in zip(keys, compiled, strict=True):
+    for key, recorded in zip(keys, compiled, strict=True):
         selector = OBJECTS[name]()
         if isinstance(selector, BanditSelector):
             selector.bandit.rng = Draws(key)
         chosen = _choices(selector, key, expectations)
         assert len(set(chosen)) == len(ARMS)
-        steps = np.diff(told, prepend=0.0)
-        gaps = regret.gaps(expectations)  # tell the arm at each meta-time, for no two of a row are equal
+        steps = np.diff(recorded, prepend=0.0)
+        gaps = regret.gaps(expectations)  # identify the arm at each meta-time, since no two of a row are equal
         np.testing.assert_array_equal(np.abs(gaps - steps[:, None]).argmin(axis=1), chosen)
-        np.testing.assert_allclose(told, regret.short_sighted(expectations, chosen), rtol=1e-12)
+        np.testing.assert_allclose(recorded, regret.short_sighted(expectations, chosen), rtol=1e-12)
 
 
 def test_runs_meet_the_draws_of_their_own_stream_alone() -> None:

@@ -7,7 +7,7 @@ import esbas
 from esbas.envs import FruitGrid, FruitMap
 from esbas.experiments.gridworld.setup import Setup
 from esbas.experiments.gridworld.sweep import compiled_run, ordinary_run
-from esbas.kernels.random import CHANCE_BITS, below, chance, next_word, normal, random_action, stream
+from esbas.kernels.fruit_grid.random import CHANCE_BITS, below, chance, next_word, normal, random_action, stream
 from esbas.reporting import estimate
 
 SMALL_MAP, TINY_MAP = "F..\n.#F\n...", "F.\n.F"
@@ -19,7 +19,7 @@ def _words(state):
 
 
 class SharedDraws:
-    """One stream of words behind the generators of the environment and of the policies, split as the compiled run does it."""
+    """One stream of words for the generators of environment and policies, split as in the compiled run."""
 
     def __init__(self, seed: int, run: int) -> None:
         self.stream, self.word = stream(seed, "gridworld", run), np.uint64(0)
@@ -144,7 +144,7 @@ def test_over_many_runs_both_agree_within_intervals(name):
         means.append([objective, *shares])
     for compiled, ordinary in zip(*means, strict=True):
         assert abs(compiled.mean - ordinary.mean) <= compiled.ci95 + ordinary.ci95
-    assert means[1][0].ci95 < 0.1 * means[1][0].mean  # the intervals are narrow enough to tell
+    assert means[1][0].ci95 < 0.1 * means[1][0].mean  # the intervals are narrow enough for the comparison
 
 
 def test_other_runs_and_other_seeds_are_others():

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from esbas import ESBAS, Fixed, TrajectorySet, run
-from esbas.envs import NegotiationDialogue
-from esbas.envs.dialogue_user import UserParameters
-from esbas.envs.negotiation import ScoreModel, negotiation_return
+from esbas.envs import DialogueFeatures, NegotiationDialogue
+from esbas.envs.dialogue.negotiation import ScoreModel, negotiation_return
+from esbas.envs.dialogue.user import UserParameters
 from esbas.kernels import counter
-from esbas.kernels.dialogue import Game, Member
-from esbas.kernels.negotiation import Protocol, mean_value, members, whole_run
-from esbas.learners import DialogueFeatures, LinearFQI
+from esbas.kernels.dialogue.one_dialogue import Game, Traits
+from esbas.kernels.dialogue.whole_runs import LearningProtocol, mean_value, members, whole_run
+from esbas.learners import LinearFQI
 from esbas.learners.linear_fqi import linear_constant
 from esbas.runner import play
 
 GAME = Game(4, 25, 0.9, 0.3, *ScoreModel(), *UserParameters())
 EPOCHS = (20, 20, 40, 80, 160)
-PROTOCOL = Protocol(np.array(EPOCHS), 0.25, 0.6, 0.05, 1e-3, 200)
+PROTOCOL = LearningProtocol(np.array(EPOCHS), 0.25, 0.6, 0.05, 1e-3, 200)
 
 
 class Draws:
@@ -47,20 +47,21 @@ class Draws:
 
 def play_objects(key: np.uint64, learners: list[Any], selector: Any) -> tuple[list[float], list[int], list[int]]:
     env, data, objective = NegotiationDialogue(), TrajectorySet(), negotiation_return()
-    values, arms, acts = [], [], []
+    values, arms, acts, epoch = [], [], [], 0
     for number in range(sum(EPOCHS)):
         choice = selector.ask()
-        if choice.learn and len(data):
+        if choice.epoch > epoch:
+            epoch = choice.epoch
             for learner in learners:
                 if not learner.stationary:
                     learner.learn(data)
         world, chance = (np.uint64(counter.word(key, 2 * number + k)) for k in range(2))
         env._np_random = Draws(world)  # type: ignore[assignment]
-        trajectory = play(env, learners[choice.index].policy(), rng=Draws(chance, per_turn=2))  # type: ignore[arg-type]
+        arms.append([learner.name for learner in learners].index(choice.arm))
+        trajectory = play(env, learners[arms[-1]].policy(), rng=Draws(chance, per_turn=2))  # type: ignore[arg-type]
         data.append(trajectory)
         selector.tell(choice, objective(trajectory))
         values.append(objective(trajectory))
-        arms.append(choice.index)
         acts.append(len(trajectory))
     return values, arms, acts
 
@@ -72,7 +73,7 @@ def fqi(name: str, seed: int = 0) -> LinearFQI:
 def test_a_canonical_run_equals_the_objects() -> None:
     key, learner = counter.run_key(3, "canonical"), fqi("simple")
     values, _, acts = play_objects(key, [learner], Fixed([learner.name], epochs=EPOCHS))
-    got_values, got_arms, got_acts, weights = whole_run(key, GAME, members([Member(3)], [None]), PROTOCOL)
+    got_values, got_arms, got_acts, weights = whole_run(key, GAME, members([Traits(3)], [None]), PROTOCOL)
     assert not got_arms.any()
     np.testing.assert_array_equal(got_acts, acts)
     np.testing.assert_allclose(got_values, values, rtol=1e-12)
@@ -93,11 +94,11 @@ def test_esbas_over_all_kinds_of_members_equals_the_objects(keep: bool) -> None:
     selector = ESBAS(names, xi=0.25, scale=None, epochs=EPOCHS, stationary=["constant"] if keep else [])
     values, arms, acts = play_objects(key, learners, selector)
     kinds = [
-        Member(3),
-        Member(2, square=1),
-        Member(3, square=1, constant=1, keep=int(keep)),
-        Member(2, noise=2, seed=7),
-        Member(3, noise=1, square=1, seed=8),
+        Traits(3),
+        Traits(2, square=1),
+        Traits(3, square=1, constant=1, keep=int(keep)),
+        Traits(2, noise=2, seed=7),
+        Traits(3, noise=1, square=1, seed=8),
     ]
     portfolio = members(kinds, [None, None, constant, None, None])
     got_values, got_arms, got_acts, weights = whole_run(key, GAME, portfolio, PROTOCOL)
@@ -113,10 +114,10 @@ def test_esbas_over_all_kinds_of_members_equals_the_objects(keep: bool) -> None:
 def test_dialogue_number_t_draws_the_same_whoever_acts() -> None:
     """Common random numbers: two portfolios that act alike in the first, random epoch live through the same dialogues."""
     key = counter.run_key(0, "same")
-    first, second = (whole_run(key, GAME, members([Member(base)], [None]), PROTOCOL) for base in (2, 3))
+    first, second = (whole_run(key, GAME, members([Traits(base)], [None]), PROTOCOL) for base in (2, 3))
     np.testing.assert_array_equal(first[0][:20], second[0][:20])
     assert (first[0][20:] != second[0][20:]).any()
-    other = whole_run(counter.run_key(1, "same"), GAME, members([Member(2)], [None]), PROTOCOL)
+    other = whole_run(counter.run_key(1, "same"), GAME, members([Traits(2)], [None]), PROTOCOL)
     assert (first[0][:20] != other[0][:20]).any()
 
 
@@ -129,7 +130,7 @@ def test_a_greedy_policy_earns_the_same_as_with_the_objects() -> None:
     env, objective = NegotiationDialogue(), negotiation_return()
     env.reset(seed=0)
     values = np.array([objective(play(env, policy, rng=rng)) for _ in range(1500)])
-    mean, deviation = mean_value(counter.run_key(0), GAME, members([Member(3, square=1, constant=1)], [weights]), 200_000)
+    mean, deviation = mean_value(counter.run_key(0), GAME, members([Traits(3, square=1, constant=1)], [weights]), 200_000)
     assert abs(values.mean() - mean) < 4 * deviation / 1500**0.5
     assert deviation == pytest.approx(values.std(), rel=0.1)
 
@@ -138,7 +139,7 @@ def test_a_greedy_policy_earns_the_same_as_with_the_objects() -> None:
 def test_whole_runs_earn_the_same_as_with_the_objects() -> None:
     """Statistically: ESBAS over two learners in its ordinary loop, other draws, the same mean return in the last epoch."""
     ordinary = np.array([_ordinary_run(seed) for seed in range(120)])
-    portfolio = members([Member(3), Member(2, square=1)], [None, None])
+    portfolio = members([Traits(3), Traits(2, square=1)], [None, None])
     compiled = np.array([whole_run(counter.run_key(seed), GAME, portfolio, PROTOCOL)[0][160:].mean() for seed in range(4000)])
     assert abs(ordinary.mean() - compiled.mean()) < 4 * compiled.std() / 120**0.5
     assert ordinary.std() == pytest.approx(compiled.std(), rel=0.3)

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from esbas import seeding
-from esbas.kernels.compile import compiled
-from esbas.kernels.random import below, chance, next_word, normal, random_action, stream
+from esbas.compiling import compiled
+from esbas.kernels.fruit_grid.random import below, chance, next_word, normal, random_action, stream
 
 
 @compiled

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import esbas
-from esbas.envs import NegotiationDialogue, negotiation_return
+from esbas.envs import DialogueFeatures, NegotiationDialogue, negotiation_return
 from esbas.errors import InvalidValueError
-from esbas.learners import DialogueFeatures, LinearFQI, linear_constant
+from esbas.learners import LinearFQI, linear_constant
 from esbas.testing import Corridor, OneStep, check_learner
 
 

@@ -57,7 +57,7 @@ def test_another_version_is_refused(tmp_path):
         folder(tmp_path)
 
 
-def test_strangers_folders_files_and_damage_are_refused(tmp_path):
+def test_other_folders_files_and_damage_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
     with pytest.raises(InvalidValueError, match=r"holds 'thesis.tex' and no config.json"):

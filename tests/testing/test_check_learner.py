@@ -9,8 +9,8 @@ import pytest
 
 import esbas
 from esbas.errors import ContractError, EsbasError
-from esbas.learners import Constant, TabularQ
 from esbas.learner import RandomPolicy
+from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor, check_learner, check_objective, check_policy
 
 
@@ -200,7 +200,7 @@ def test_a_thing_that_is_no_learner_is_found():
 def test_policies_can_be_checked_by_themselves():
     check_policy(lambda: RandomPolicy(Corridor().action_space), Corridor())
     check_policy(Learner().policy, Corridor())
-    with pytest.raises(ContractError, match="SimpleNamespace must keep the rule .*, but it took action 2"):
+    with pytest.raises(ContractError, match=r"SimpleNamespace must keep the rule .*, but it took action 2"):
         check_policy(lambda: outside(None), Corridor())
 
 

@@ -146,14 +146,14 @@ def test_nothing_else_is_overwritten(made: Made, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in b.rglob("*") if path.is_file()} == before
 
 
-def test_folders_of_the_same_name_are_told_by_their_paths(made: Made, tmp_path: Path) -> None:
+def test_folders_of_the_same_name_are_named_by_their_paths(made: Made, tmp_path: Path) -> None:
     a, b = made("a", [1.0] * 60), made("b", [2.0] * 60)
     other = tmp_path / "elsewhere" / "a"
     shutil.copytree(b, other)
     assert [line["training"] for line in compare(tmp_path, a, other)] == [str(a), str(other)]
 
 
-def test_other_wrappers_are_told(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_different_wrappers_are_noted(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     compare(tmp_path, made("a", [1.0] * 60), made("b", [2.0] * 60, wrappers=("TimeLimit(max_episode_steps=20)",)))
     assert "different wrappers" in capsys.readouterr().out
 

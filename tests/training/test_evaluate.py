@@ -1,4 +1,4 @@
-"""`esbas evaluate`: who plays, how, and what is shown."""
+"""`esbas evaluate`: which learner plays, how, and what is shown."""
 
 import csv
 import dataclasses
@@ -47,7 +47,7 @@ def folder(lasting: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(lasting, tmp_path / "lane"))
 
 
-def told(folder: Path) -> dict[str, Any]:
+def evaluation(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "evaluation.json").read_text()))
 
 
@@ -57,7 +57,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def rewrite(folder: Path, seed: int, episodes: list[tuple[str, float]]) -> None:
-    """Another account of the run: who was in control, and what it got."""
+    """Replace the log of a run: the learner in control and the value of each episode."""
     path = folder / "runs" / f"seed-{seed}" / "episodes.csv"
     header = path.read_text().splitlines()[0]
     lines = [f"{number},{10 * number},{arm},{value},10,1,1,0" for number, (arm, value) in enumerate(episodes, 1)]
@@ -72,14 +72,14 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 def test_the_policy_plays_without_exploration_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(Evaluate(folder, episodes=7))
     assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7  # it learnt by acting at random
-    about = told(folder)
+    about = evaluation(folder)
     assert about["results"]["return"] == {"mean": 1.0, "ci95": 0.0, "min": 1.0, "max": 1.0}
     assert (about["explores"], about["episodes"], about["steps of training"] > 40) == (False, 7, True)
     assert "7 episodes without exploration" in capsys.readouterr().out
     main(Evaluate(folder, episodes=7, explore=True))
     lengths = np.array([float(row["episode length"]) for row in rows(folder)])
     assert lengths.max() > lane.CELLS - 1
-    about = told(folder)
+    about = evaluation(folder)
     interval = 2.4469 * lengths.std(ddof=1) / math.sqrt(7)  # Student's t with 6 degrees of freedom
     assert about["results"]["episode length"]["ci95"] == pytest.approx(interval, rel=1e-4)
     assert about["explores"] is True
@@ -93,37 +93,37 @@ def test_the_episodes_depend_on_their_own_seed_alone(folder: Path) -> None:
     assert contents[0] == contents[1] != contents[2]
 
 
-def test_whom_the_selector_trusted_at_the_end_plays(folder: Path) -> None:
+def test_the_learner_with_most_control_at_the_end_plays(folder: Path) -> None:
     early, late = [(FIRST, 1.0)] * 30, [(SECOND, 0.0)] * 6 + [(FIRST, 1.0)] * 4
     rewrite(folder, 3, early + late)
     main(Evaluate(folder, seed=3, episodes=1))
-    assert told(folder)["learner"] == SECOND
+    assert evaluation(folder)["learner"] == SECOND
     main(Evaluate(folder, seed=3, episodes=1, member=FIRST))
-    assert told(folder)["learner"] == FIRST
+    assert evaluation(folder)["learner"] == FIRST
 
 
 @pytest.mark.parametrize(("objective", "best"), [("return", SECOND), ("shortest", FIRST)])
-def test_of_equally_trusted_learners_the_better_plays(tmp_path: Path, objective: str, best: str) -> None:
+def test_of_learners_with_equal_control_the_better_plays(tmp_path: Path, objective: str, best: str) -> None:
     folder = trained(tmp_path / "f", objective=objective)
     rewrite(folder, 0, [(SECOND, 1.0)] * 30 + [(FIRST, 0.5), (SECOND, 0.6)] * 5)
     main(Evaluate(folder, episodes=1))
-    assert told(folder)["learner"] == best
+    assert evaluation(folder)["learner"] == best
 
 
-def test_episodes_behind_the_checkpoint_do_not_count(folder: Path) -> None:
+def test_episodes_after_the_checkpoint_do_not_count(folder: Path) -> None:
     rewrite(folder, 3, [(FIRST, 1.0)] * 40 + [(SECOND, 1.0)] * 40)
     main(Evaluate(folder, seed=3, episodes=1))
-    assert told(folder)["learner"] == FIRST
+    assert evaluation(folder)["learner"] == FIRST
 
 
 def test_the_run_with_the_best_end_plays(folder: Path) -> None:
     rewrite(folder, 3, [(FIRST, 0.5)] * 40)
     rewrite(folder, 4, [(FIRST, 0.0)] * 10 + [(SECOND, 0.9)] * 30)
     main(Evaluate(folder, episodes=1))
-    assert told(folder)["seed"] == 4
+    assert evaluation(folder)["seed"] == 4
     (folder / "runs" / "seed-4" / "checkpoint.npz").unlink()
     main(Evaluate(folder, episodes=1))
-    assert told(folder)["seed"] == 3
+    assert evaluation(folder)["seed"] == 3
 
 
 def test_training_goes_on_with_the_same_numbers(folder: Path, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_training_goes_on_with_the_same_numbers(folder: Path, tmp_path: Path) ->
     train_seed(open_folder(half).plan, 3, half, saving=SAVING, report=lambda _: None, stop=lambda: next(count) == 15)
     before = snapshot(half)
     main(Evaluate(half, explore=True, episodes=3))
-    assert told(half)["seed"] == 3
+    assert evaluation(half)["seed"] == 3
     assert snapshot(half) == before
     resume.main(resume.Resume(half, tensorboard=False))
     for seed in (3, 4):
@@ -143,13 +143,13 @@ def test_training_goes_on_with_the_same_numbers(folder: Path, tmp_path: Path) ->
         assert own.read_bytes() == whole.read_bytes()
 
 
-def test_the_first_episode_is_filmed(folder: Path, tmp_path: Path) -> None:
+def test_the_first_episode_is_recorded(folder: Path, tmp_path: Path) -> None:
     main(Evaluate(folder, episodes=2))
-    with Image.open(folder / "evaluation.gif") as film:
-        assert (film.n_frames, film.size) == (lane.CELLS, (WIDTH, 32))
-        assert film.info["duration"] == 100  # ten frames per second
-        film.seek(film.n_frames - 1)
-        last = np.asarray(film.convert("L"))
+    with Image.open(folder / "evaluation.gif") as recorded:
+        assert (recorded.n_frames, recorded.size) == (lane.CELLS, (WIDTH, 32))
+        assert recorded.info["duration"] == 100  # ten frames per second
+        recorded.seek(recorded.n_frames - 1)
+        last = np.asarray(recorded.convert("L"))
     assert (last[:, -WIDTH // lane.CELLS + 2 :] > 200).all()
     assert (last[:, : -WIDTH // lane.CELLS - 2] < 50).all()
     (folder / "evaluation.gif").unlink()
@@ -158,14 +158,14 @@ def test_the_first_episode_is_filmed(folder: Path, tmp_path: Path) -> None:
     assert not (folder / "evaluation.gif").exists()
 
 
-def test_long_films_are_thinned_out_evenly(tmp_path: Path) -> None:
-    film, rendered = Recording(fps=50), []
+def test_long_recordings_are_thinned_out_evenly(tmp_path: Path) -> None:
+    recording, rendered = Recording(fps=50), []
     for number in range(3 * FRAMES):
-        picture = np.full((4, 4, 3), number % 256, np.uint8)
-        film.add(lambda number=number, picture=picture: rendered.append(number) or picture)
-    assert FRAMES / 2 <= len(film.images) <= FRAMES
+        image = np.full((4, 4, 3), number % 256, np.uint8)
+        recording.add(lambda number=number, image=image: rendered.append(number) or image)
+    assert FRAMES / 2 <= len(recording.images) <= FRAMES
     assert len(rendered) < 2 * FRAMES  # what is not kept is not rendered
-    film.write(tmp_path / "film.gif")
+    recording.write(tmp_path / "film.gif")
     with Image.open(tmp_path / "film.gif") as written:
         assert written.info["duration"] == 80  # every fourth frame, at 50 per second
 
@@ -193,7 +193,7 @@ def test_tasks_that_cannot_be_shown_are_evaluated_all_the_same(tmp_path: Path, c
         out = " ".join(capsys.readouterr().out.split())
         assert sentence in out
         assert ("was not recorded" in out) == bool(sentence)
-        assert told(folder)["results"]["return"]["mean"] == 1.0
+        assert evaluation(folder)["results"]["return"]["mean"] == 1.0
         assert not (folder / "evaluation.gif").exists()
     with pytest.raises(
         InvalidValueError, match="--render needs a task with render mode human or ansi, but the modes of this task are none"
@@ -206,7 +206,7 @@ def test_tasks_that_cannot_be_shown_are_evaluated_all_the_same(tmp_path: Path, c
         main(Evaluate(tmp_path / "CrashingLane", video=tmp_path / "f.gif"))
 
 
-def test_a_window_that_nobody_would_see_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invisible_window_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     display = SimpleNamespace(get_init=lambda: True, get_driver=lambda: "offscreen")
     monkeypatch.setitem(sys.modules, "pygame", SimpleNamespace(display=display))
     monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
@@ -222,11 +222,11 @@ def test_a_learner_that_cannot_do_without_exploration_says_so(
 ) -> None:
     monkeypatch.delattr(TabularQ, "greedy_policy")
     main(Evaluate(folder, episodes=5))
-    assert told(folder)["explores"] is True
+    assert evaluation(folder)["explores"] is True
     assert "has no greedy_policy()" in " ".join(capsys.readouterr().out.split())
 
 
-def test_policies_with_a_memory_are_told_when_an_episode_starts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policies_with_a_memory_are_started_for_each_episode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     starts = []
 
     class Remembering:
@@ -242,7 +242,7 @@ def test_policies_with_a_memory_are_told_when_an_episode_starts(folder: Path, mo
     assert starts == [lane.CELLS - 1] * 3
 
 
-def test_a_policy_that_is_stuck_is_told(tmp_path: Path) -> None:
+def test_a_policy_that_is_stuck_is_an_error(tmp_path: Path) -> None:
     folder = trained(tmp_path / "f", members=("tabular_q(gamma=0.0, epsilon=1.0)",), max_steps=3000)
     with pytest.raises(NotEpisodicError, match=r"max_steps=3000 of the training, but did not: .*try --explore"):
         main(Evaluate(folder, episodes=1))
@@ -253,7 +253,7 @@ def test_a_policy_that_is_stuck_is_told(tmp_path: Path) -> None:
     ("options", "error", "sentence"),
     [
         ({"member": "tabular Q rate 0.6"}, UnknownNameError, "did you mean"),
-        ({"seed": 5}, InvalidValueError, "the seed is one of the training's"),
+        ({"seed": 5}, InvalidValueError, "the seed is one of the seeds of the training"),
         ({"episodes": 0}, InvalidValueError, "episodes >= 1"),
         ({"eval_seed": -1}, InvalidValueError, "eval_seed >= 0"),
         ({"render": True, "video": Path("f.gif")}, InvalidValueError, "shown or recorded"),
@@ -270,7 +270,7 @@ def test_bad_input_is_one_sentence(folder: Path, options: dict[str, Any], error:
     assert not list(folder.glob("evaluation.*"))
 
 
-def test_what_is_missing_is_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_named(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SaveFileError, match="must be the folder of a training"):
         main(Evaluate(tmp_path))
     for path in folder.glob("runs/*/checkpoint.npz"):

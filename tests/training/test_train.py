@@ -2,12 +2,6 @@
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,95 +9,19 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from esbas import archive, cli
-from esbas.errors import TrainingError
+from esbas import cli
 from esbas.training.runs.episode_log import read_episodes, read_faults
-from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan
-
-SMALL = "dqn(hidden=[8], batch=8, learning_starts=20, rate={})"
-OWN = [SMALL.format(0.001), SMALL.format(0.01), "random"]
-FOREIGN = [
-    "sb3.dqn(batch_size=8, learning_starts=20, train_freq=2, policy_kwargs={'net_arch': [8]})",
-    "sb3.qrdqn(batch_size=8, learning_starts=20, train_freq=4, policy_kwargs={'net_arch': [8]})",
-]
-PAUSE, WAIT = 0.02, 300.0  # seconds: the machine may be busy
-
-
-def words(out, *more, members=OWN, steps=1200):
-    return ["train", "CartPole-v1", "--members", *members, "--steps", str(steps), "--out", str(out), *more]
-
-
-@pytest.fixture
-def start():
-    """Starts the program in a process group that is killed after the test. Its output goes to the file `log`."""
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from esbas.cli import program; program()"
-    )
-    started = []
-
-    def new(arguments, log):
-        with log.open("a") as file:
-            command = [sys.executable, "-c", code, *arguments]
-            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
-        return started[-1]
-
-    yield new
-    for process in started:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def numbers(out, seed=0):
-    """What must not depend on interruptions: every episode, and everything that was learnt."""
-    directory = out / "runs" / f"seed-{seed}"
-    state = archive.read(directory / "checkpoint.npz", "run")
-    return (directory / "episodes.csv").read_bytes(), state
-
-
-def assert_same(one, other):
-    assert one[0] == other[0]
-    assert_equal(one[1], other[1])
-
-
-def assert_equal(one, other, where="state"):
-    assert type(one) is type(other), where
-    if isinstance(one, dict):
-        assert one.keys() == other.keys(), where
-        for key in one:
-            assert_equal(one[key], other[key], f"{where}.{key}")
-    elif isinstance(one, list):
-        assert len(one) == len(other), where
-        for k, pair in enumerate(zip(one, other, strict=True)):
-            assert_equal(*pair, f"{where}[{k}]")
-    elif isinstance(one, np.ndarray):
-        np.testing.assert_array_equal(one, other, err_msg=where)
-    else:
-        assert one == other or (one != one and other != other), where
-
-
-def wait_for_rows(out, count, process):
-    path, end = out / "runs" / "seed-0" / "checkpoint.npz", time.monotonic() + WAIT
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            return
-        try:
-            if archive.read(path, "run")["number"] >= count:
-                return
-        except ValueError:  # not there yet
-            pass
-        time.sleep(PAUSE)
-    pytest.fail(f"no checkpoint after {WAIT} s")
+from training.programs import SMALL, assert_same, numbers, words
 
 
 def test_training_from_end_to_end(tmp_path, capsys):
     out = tmp_path / "it"
     assert cli.main(words(out)) == 0
-    told = capsys.readouterr()
-    assert "CartPole-v1, ssbas, seed 0" in told.err
-    assert "finished" in told.err
-    assert "of the last 50 episodes" in told.out
+    output = capsys.readouterr()
+    assert "CartPole-v1, ssbas, seed 0" in output.err
+    assert "finished" in output.err
+    assert "of the last 50 episodes" in output.out
     names = {path.name for path in out.iterdir()}
     assert names == {
         "config.json",
@@ -145,54 +63,6 @@ def test_a_finished_training_is_not_played_again(tmp_path, monkeypatch):
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("members", [OWN, FOREIGN], ids=["own DQN", "Stable-Baselines3"])
-def test_killed_at_any_moment_it_ends_with_the_same_numbers(start, tmp_path, members):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert cli.main(words(whole, "--no-tensorboard", members=members)) == 0
-    saving = ["--no-tensorboard", "--checkpoint-every", "0"]
-    rng, killed = np.random.default_rng(), 0
-    log = tmp_path / "log"
-    process = start(words(broken, *saving, members=members), log)
-    for count in (2, 8):
-        wait_for_rows(broken, count, process)
-        time.sleep(rng.uniform(0, 0.1))  # any moment: within a step, an episode, a checkpoint
-        process.kill()
-        killed += process.wait() == -signal.SIGKILL
-        process = start(["resume", str(broken), *saving], log)
-    assert process.wait() == 0, log.read_text()
-    assert killed == 2
-    assert_same(numbers(whole), numbers(broken))
-
-
-def test_torn_and_later_rows_are_dropped(start, tmp_path):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert cli.main(words(whole, "--no-tensorboard")) == 0
-    process = start(words(broken, "--checkpoint-every", "0", "--no-tensorboard"), tmp_path / "log")
-    wait_for_rows(broken, 1, process)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    directory = broken / "runs" / "seed-0"
-    with (directory / "episodes.csv").open("a") as file:
-        file.write("999,99999,random,1.0,1,0,1,0\n1000,2")
-    assert cli.main(["resume", str(broken), "--no-tensorboard"]) == 0
-    assert_same(numbers(whole), numbers(broken))
-
-
-def test_ctrl_c_loses_nothing(start, tmp_path):
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    assert cli.main(words(whole, "--no-tensorboard", steps=3000)) == 0
-    process = start(words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=3000), tmp_path / "log")
-    wait_for_rows(stopped, 3, process)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(WAIT) == 130
-    assert "stopped; the same command continues" in (tmp_path / "log").read_text()
-    played = len(read_episodes(stopped / "runs" / "seed-0"))
-    assert 3 <= played == archive.read(stopped / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
-    assert (stopped / "report.html").exists()
-    assert cli.main(words(stopped, "--no-tensorboard", steps=3000)) == 0
-    assert_same(numbers(whole), numbers(stopped))
-
-
 def test_seeds_are_independent_of_how_many_go_at_once(tmp_path):
     at_once, in_turn = tmp_path / "at once", tmp_path / "in turn"
     seeds = ["--seeds", "0", "3", "--no-tensorboard"]
@@ -206,7 +76,7 @@ def test_seeds_are_independent_of_how_many_go_at_once(tmp_path):
     assert summary["value at the end"]["ci95"] is not None
 
 
-def test_a_run_that_dies_in_its_process_is_told(tmp_path, monkeypatch, capsys):
+def test_a_run_that_fails_in_its_process_is_named(tmp_path, monkeypatch, capsys):
     out = tmp_path / "it"
     (out / "runs" / "seed-1").mkdir(parents=True)
     assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", steps=60)) == 2  # runs/, but no config.json
@@ -219,41 +89,20 @@ def test_a_run_that_dies_in_its_process_is_told(tmp_path, monkeypatch, capsys):
         if seed:
             (directory / "checkpoint.npz").write_bytes(b"rubbish")
     assert cli.main(words(out, "--seeds", "0", "1", "--no-tensorboard", "--jobs", "2", steps=60)) == 2
-    told = capsys.readouterr().err
-    assert "the run of seed 1 must reach its end, but" in told
-    assert "damaged" in told
-
-
-def test_tensorboard_hides_what_is_played_again(start, tmp_path):
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    out = tmp_path / "it"
-    process = start(words(out, "--checkpoint-every", "0.3", steps=600), tmp_path / "log")
-    wait_for_rows(out, 1, process)
-    process.kill()
-    process.wait()
-    time.sleep(1.1)  # TensorBoard tells files apart by the second
-    assert cli.main(["resume", str(out)]) == 0
-    logs = EventAccumulator(str(out / "runs" / "seed-0" / "tensorboard"))
-    logs.Reload()
-    episodes = read_episodes(out / "runs" / "seed-0")
-    values = {event.step: event.value for event in logs.Scalars("episode/value")}
-    steps = [event.step for event in logs.Scalars("episode/value")]
-    assert len(steps) == len(set(steps))
-    assert set(steps) <= set(episodes.steps.tolist())
-    assert steps[-1] == episodes.steps[-1]
-    assert values[steps[-1]] == episodes.values[-1]
+    output = capsys.readouterr().err
+    assert "the run of seed 1 must reach its end, but" in output
+    assert "damaged" in output
 
 
 def test_faults_are_shown(tmp_path, capsys):
     out = tmp_path / "it"
     members = [SMALL.format(0.01), SMALL.format(1e30)]
     assert cli.main(words(out, "--no-tensorboard", members=members, steps=300)) == 0
-    told = read_faults(out / "runs" / "seed-0")
-    broken = {learner for _, learner, *_ in told}
+    faults = read_faults(out / "runs" / "seed-0")
+    broken = {learner for _, learner, *_ in faults}
     assert len(broken) == 1
-    assert "diverged" in told[0][-1]
-    assert [dismissed for _, _, _, dismissed, _ in told[:3]] == [1, 2, 4]
+    assert "diverged" in faults[0][-1]
+    assert [dismissed for _, _, _, dismissed, _ in faults[:3]] == [1, 2, 4]
     assert "dismissed: " in capsys.readouterr().err
     assert "Faults" in (out / "report.html").read_text()
 
@@ -282,9 +131,9 @@ def test_faults_are_shown(tmp_path, capsys):
 def test_bad_input_is_one_sentence_before_anything_starts(tmp_path, capsys, monkeypatch, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", *arguments]) == 2
-    told = capsys.readouterr().err
-    assert sentence in told
-    assert told.count("\n") == 1
+    output = capsys.readouterr().err
+    assert sentence in output
+    assert output.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -346,57 +195,18 @@ class Frail(gym.Wrapper[Any, Any, Any, Any]):
         return super().step(action)
 
 
-def test_an_environment_that_fails_is_told_and_nothing_is_lost(tmp_path, capsys, monkeypatch):
+def test_an_environment_that_fails_is_an_error_and_nothing_is_lost(tmp_path, capsys, monkeypatch):
     whole, out, make = tmp_path / "whole", tmp_path / "it", Plan.task
     assert cli.main(words(whole, "--no-tensorboard", steps=150)) == 0
     monkeypatch.setattr(Plan, "task", lambda self, **options: Frail(make(self, **options)))
     saving = ["--no-tensorboard", "--checkpoint-every", "0"]
     assert cli.main(words(out, *saving, steps=150)) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert "the run of seed 0 must reach its end, but OSError: the robot is unplugged" in told
-    assert f"`esbas resume {out}` continues" in told
+    output = capsys.readouterr().err.splitlines()[-1]
+    assert "the run of seed 0 must reach its end, but OSError: the robot is unplugged" in output
+    assert f"`esbas resume {out}` continues" in output
     assert 'raise OSError("the robot is' in (out / "runs" / "seed-0" / "error.txt").read_text()
     assert len(read_episodes(out / "runs" / "seed-0")) == 2
     monkeypatch.setattr(Frail, "frail", False)
     assert cli.main(["resume", str(out), *saving]) == 0
     assert_same(numbers(whole), numbers(out))
     assert not (out / "runs" / "seed-0" / "error.txt").exists()
-
-
-def test_one_process_at_a_time_trains_a_run(start, tmp_path, capsys):
-    out = tmp_path / "it"
-    process = start(words(out, "--no-tensorboard", "--checkpoint-every", "0", steps=100_000), tmp_path / "log")
-    try:
-        wait_for_rows(out, 1, process)
-        assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
-        assert "a run is trained by one process at a time" in capsys.readouterr().err
-        process.terminate()  # as a cluster does: like Ctrl-C
-        assert process.wait(WAIT) == 130
-    finally:
-        process.kill()
-        process.wait()
-    played = len(read_episodes(out / "runs" / "seed-0"))
-    assert played == archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
-
-
-def test_the_runs_of_a_killed_parent_end_saved(start, tmp_path):
-    out = tmp_path / "it"
-    more = ["--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1", "--jobs", "2"]
-    process = start(words(out, *more, steps=100_000), tmp_path / "log")
-    wait_for_rows(out, 1, process)
-    process.kill()
-    process.wait()
-    directories, end = [out / "runs" / f"seed-{seed}" for seed in (0, 1)], time.monotonic() + WAIT
-    while time.monotonic() < end:
-        try:
-            for directory in directories:
-                directory.mkdir(exist_ok=True)  # the second one may not have begun
-                with locked(directory):
-                    pass
-            break
-        except TrainingError:
-            time.sleep(PAUSE)
-    else:
-        pytest.fail("the runs go on without their parent")
-    played = len(read_episodes(directories[0]))
-    assert played == archive.read(directories[0] / "checkpoint.npz", "run")["number"]

@@ -61,6 +61,11 @@ class Bandit(ABC):
         del arm, among
         return 1.0 if self.deterministic else None
 
+    def choose_with_propensity(self, among: Collection[int] | None = None) -> tuple[int, float | None]:
+        """What `choose` returns, and its propensity."""
+        arm = self.choose(among)
+        return arm, self.propensity(arm, among)
+
     @abstractmethod
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         """Start a round with this arm and return its ticket.

@@ -98,7 +98,8 @@ class Exp3(RandomBandit):
 
     def _step(self, arm: Any, reward: float, probability: float) -> None:
         arm.log_weight += exp3_gain(self.gamma, self.n_arms, reward, probability)
-        self._set_logs(self._logs())
+        if arm.log_weight > 0.0:  # otherwise the largest logarithm is still 0
+            self._set_logs(self._logs())
 
     def reset(self, keep: Collection[int] = ()) -> None:
         super().reset(keep)

@@ -68,6 +68,9 @@ class Staggered(Bandit):
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
         return self._older.propensity(arm, among)
 
+    def choose_with_propensity(self, among: Collection[int] | None = None) -> tuple[int, float | None]:
+        return self._older.choose_with_propensity(among)
+
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         """Start a round in both copies, with the probability that the arm had in the older one."""
         require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)

@@ -40,21 +40,25 @@ class RandomBandit(MemoryBandit):
 
     def choose(self, among: Collection[int] | None = None) -> int:
         """Draw an arm."""
+        return self.choose_with_propensity(among)[0]
+
+    def choose_with_propensity(self, among: Collection[int] | None = None) -> tuple[int, float]:
         chances, arms = self.probabilities(), self._arms(among)
-        point = self.rng.random() * (1.0 if among is None else sum(chances[k] for k in arms))
+        mass = 1.0 if among is None else sum(chances[k] for k in arms)
+        point = self.rng.random() * mass
         for k in arms:
             point -= chances[k]
             if point < 0:
                 break
-        return k
+        return k, chances[k] / mass
 
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float:
         chances = self.probabilities()
         return chances[arm] / (1.0 if among is None else sum(chances[k] for k in self._arms(among)))
 
     def pull(self, arm: int, *, probability: float | None = None) -> int:
-        if probability is not None:
-            require(0 < probability <= 1, "0 < probability <= 1", probability=probability)
+        if probability is not None and not 0 < probability <= 1:
+            require(False, "0 < probability <= 1", probability=probability)
         ticket = super().pull(arm)
         self.memory.open[ticket].note = self.probabilities()[arm] if probability is None else float(probability)
         return ticket

@@ -3,5 +3,17 @@
 from esbas.engine.parts import Finished, run_parts
 from esbas.engine.protocol import Engine, Job, JobContext, Outcome, Resources
 from esbas.engine.registry import ENGINES, find_engine
+from esbas.engine.testing import check_engine
 
-__all__ = ["ENGINES", "Engine", "Finished", "Job", "JobContext", "Outcome", "Resources", "find_engine", "run_parts"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Finished",
+    "Job",
+    "JobContext",
+    "Outcome",
+    "Resources",
+    "check_engine",
+    "find_engine",
+    "run_parts",
+]

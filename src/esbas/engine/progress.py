@@ -1,4 +1,4 @@
-"""Progress on stderr: a live bar on a terminal, a plain line now and then elsewhere."""
+"""Progress on stderr: a progress bar on a terminal, plain lines otherwise."""
 
 import time
 from types import TracebackType
@@ -12,13 +12,13 @@ PLAIN_EVERY = 10.0
 
 
 class Progress:
-    """Parts done of all, time used, time left, and a note; a context manager."""
+    """Shows finished parts, elapsed time, remaining time and a note. A context manager."""
 
     def __init__(self, description: str, *, total: int, done: int = 0, console: Console | None = None) -> None:
         self._description, self._total, self._done = description, total, done
         self._console = Console(stderr=True) if console is None else console
         self._bar: Bar | None = None
-        self._fresh = 0  # parts done here, not in an earlier run
+        self._fresh = 0  # parts finished in this run, not in an earlier one
         self._start = self._last_line = 0.0
 
     def __enter__(self) -> "Progress":
@@ -33,7 +33,7 @@ class Progress:
         return self
 
     def advance(self, note: str = "") -> None:
-        """One more part is done."""
+        """Count one more finished part."""
         self._done += 1
         self._fresh += 1
         if self._bar is not None:

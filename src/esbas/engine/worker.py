@@ -33,26 +33,28 @@ class _Server:
         self._connection = connection
         self._jobs: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._sending = threading.Lock()  # a job may report from threads
-        self._stopping = self._cooperative = self._busy = False
+        self._stopping = self._cooperative = False
+        self._received = self._finished = 0  # jobs
 
     def run(self) -> None:
         threading.Thread(target=self._listen, daemon=True).start()
         while (task := self._jobs.get()) is not None:
-            self._busy, self._cooperative = True, False
+            self._cooperative = False
             self._send((OUTCOME, self._outcome(task)))
-            self._busy = False
+            self._finished += 1
 
     def _listen(self) -> None:
         """Receive from the parent. The pipe closes when the parent ends, also when it is killed."""
         try:
             while (message := self._connection.recv()) != STOP:
+                self._received += 1
                 self._jobs.put(message[1])
             self._stopping = True
             self._connection.recv()  # until the end
         except (EOFError, OSError):
             pass
         self._stopping = True
-        if self._busy and not self._cooperative:  # the result is lost, and this job cannot be asked to stop
+        if self._received > self._finished and not self._cooperative:  # the result is lost, and this job cannot be asked to stop
             os._exit(1)
         self._jobs.put(None)
 

@@ -1,15 +1,17 @@
 """The paper's tasks as Gymnasium environments."""
 
-from esbas.envs.dialogue_log import Act, Dialogue, read_dialogues, write_dialogues
-from esbas.envs.dialogue_transcript import transcript
-from esbas.envs.dialogue_user import User, UserAct, UserModel, UserParameters
-from esbas.envs.fruit_grid import FruitGrid
-from esbas.envs.fruit_map import FruitMap
-from esbas.envs.negotiation import NegotiationDialogue, ScoreModel, negotiation_return
+from esbas.envs.dialogue.features import DialogueFeatures
+from esbas.envs.dialogue.log import Act, Dialogue, read_dialogues, write_dialogues
+from esbas.envs.dialogue.negotiation import NegotiationDialogue, ScoreModel, negotiation_return
+from esbas.envs.dialogue.transcript import transcript
+from esbas.envs.dialogue.user import User, UserAct, UserModel, UserParameters
+from esbas.envs.fruit_grid.environment import FruitGrid
+from esbas.envs.fruit_grid.map import FruitMap
 
 __all__ = [
     "Act",
     "Dialogue",
+    "DialogueFeatures",
     "FruitGrid",
     "FruitMap",
     "NegotiationDialogue",

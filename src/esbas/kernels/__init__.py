@@ -1,1 +1,1 @@
-"""Whole runs of the paper's experiments, compiled from the same plain functions that the objects call."""
+"""Whole runs of the experiments, compiled from the same functions that the library's objects call."""

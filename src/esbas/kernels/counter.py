@@ -1,7 +1,7 @@
-"""Random numbers by counting: word i of a stream is a function of the stream's key and i (Steele et al., 2014: SplitMix64).
+"""Counter-based random numbers: word i of a stream is a function of its key and i (Steele et al., 2014: SplitMix64).
 
-So what a turn of a dialogue draws does not depend on what earlier turns left undrawn, and dialogue τ of a run meets the same luck
-whoever takes part in it: differences between meta-algorithms are differences of their choices.
+So the draws of a turn do not depend on how many numbers earlier turns used, and dialogue τ of a run has the same random numbers
+under every meta-algorithm: differences between meta-algorithms are due to their choices alone.
 """
 
 import math
@@ -9,16 +9,16 @@ import math
 import numpy as np
 
 from esbas import seeding
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 
-# numba makes a float of a uint64 and an int: constants beside words are words, too
+# numba converts a uint64 and an int to a float, so constants are uint64 as well
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _11, _27, _30, _31 = (np.uint64(bits) for bits in (11, 27, 30, 31))
 _UNIT = 2.0**-53
 
 
 def run_key(seed: int, *name: str | int) -> np.uint64:
-    """The key of the run with this name."""
+    """The key of the stream with this name."""
     return np.uint64(seeding.sequence(seed, *name).generate_state(1, np.uint64)[0])
 
 
@@ -33,7 +33,7 @@ def word(key: np.uint64, i: int | np.int64) -> np.uint64:
 
 @compiled
 def uniform(key: np.uint64, i: int | np.int64) -> float:
-    """Word i as a number from [0, 1)."""
+    """Word i as a number in [0, 1)."""
     return np.float64(word(key, i) >> _11) * _UNIT
 
 

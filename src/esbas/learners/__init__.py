@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from esbas.isolation import Isolated
 from esbas.learners.constant import Constant
 from esbas.learners.deep.replay import SharedReplay
-from esbas.learners.dialogue_features import DialogueFeatures
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
 from esbas.learners.tabular_q import TabularQ
@@ -17,16 +16,7 @@ if TYPE_CHECKING:
     from esbas.learners.fqi import FittedQ as FittedQ
     from esbas.learners.sb3.learner import SB3Learner as SB3Learner
 
-__all__ = [
-    "Constant",
-    "DialogueFeatures",
-    "EpsilonGreedy",
-    "Isolated",
-    "LinearFQI",
-    "SharedReplay",
-    "TabularQ",
-    "linear_constant",
-]
+__all__ = ["Constant", "EpsilonGreedy", "Isolated", "LinearFQI", "SharedReplay", "TabularQ", "linear_constant"]
 _OPTIONAL = {"DQN": "deep.dqn", "SB3Learner": "sb3.learner", "FittedQ": "fqi", "D3Learner": "d3.learner"}
 
 

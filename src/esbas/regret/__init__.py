@@ -1,4 +1,4 @@
-"""Pseudo-regrets: from known expectations, estimated from runs, and the bounds of the paper's theorems and Table 1."""
+"""Pseudo-regrets from known expectations, and the bounds of the paper's theorems and Table 1."""
 
 from esbas.regret.bounds import (
     LOG,
@@ -13,20 +13,15 @@ from esbas.regret.bounds import (
     theorem_3,
 )
 from esbas.regret.expectations import absolute, canonical_absolute, epoch_gaps, gaps, relative, short_sighted, smallest_gap
-from esbas.regret.runs import Curve, estimate_absolute, estimate_relative, estimate_short_sighted
 
 __all__ = [
     "LOG",
-    "Curve",
     "Growth",
     "absolute",
     "absolute_growth",
     "canonical_absolute",
     "canonical_growth",
     "epoch_gaps",
-    "estimate_absolute",
-    "estimate_relative",
-    "estimate_short_sighted",
     "gaps",
     "kappa_of_theorem_3",
     "relative",

@@ -1,4 +1,4 @@
-"""Results of experiments: estimates with intervals, a folder that outlives a kill, tables, figures, one HTML page."""
+"""Results of experiments: estimates with intervals, a crash-safe results folder, tables, figures, and an HTML report."""
 
 from esbas.reporting.estimate import Estimate, estimate, estimates
 from esbas.reporting.report import Section

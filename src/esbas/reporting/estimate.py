@@ -1,4 +1,4 @@
-"""Means over independent runs, each with its 95 % Student-t interval."""
+"""Means over independent runs with 95 % Student-t intervals."""
 
 import math
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over runs; `mean ± ci95` holds the true one with probability 95 %. The interval of a single run is NaN: unknown."""
+    """A mean over runs; `mean ± ci95` is its 95 % confidence interval. With a single run, `ci95` is NaN (unknown)."""
 
     mean: float
     ci95: float
     runs: int
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain data; what is unknown is None."""
+        """Plain data for JSON; an unknown interval is None."""
         return {"mean": self.mean, "ci95": self.ci95 if math.isfinite(self.ci95) else None, "runs": self.runs}
 
     def __str__(self) -> str:
-        """With two digits of the interval if they are below 3.55, else with one: `21.01 ± 0.05`, `2.0 ± 2.5`."""
+        """Rounded to one digit of the interval, or to two if they are below 3.55: `21.01 ± 0.05`, `2.0 ± 2.5`."""
         if not math.isfinite(self.ci95):
             return f"{self.mean:.4g}"
-        if self.ci95 <= 1e-12 * abs(self.mean):  # nothing, or what rounding leaves of it
+        if self.ci95 <= 1e-12 * abs(self.mean):  # 0 up to rounding
             return f"{self.mean:.4g} ± 0"
         mantissa, exponent = f"{self.ci95:.2e}".split("e")
         decimals = max(0, (float(mantissa) < 3.55) - int(exponent))
@@ -37,7 +37,7 @@ class Estimate:
 
 
 def estimate(samples: ArrayLike) -> Estimate:
-    """From one number per run, (R,)."""
+    """Estimate a mean from one number per run, (R,)."""
     values = np.asarray(samples, np.float64)
     require(values.ndim == 1, "samples are one number per run", shape=values.shape)
     require(bool(np.isfinite(values).all()), "samples are finite", samples=samples)
@@ -46,9 +46,9 @@ def estimate(samples: ArrayLike) -> Estimate:
 
 
 def estimates(samples: ArrayLike) -> tuple[Floats, Floats]:
-    """Means and half widths of their intervals along the first axis, the runs: (R, ...) -> (...), (...)."""
+    """Means over runs, the first axis, and half widths of their intervals: (R, ...) -> (...), (...)."""
     values = np.asarray(samples, np.float64)
-    require(values.ndim >= 1 and len(values) >= 1, "there is a run", shape=values.shape)
+    require(values.ndim >= 1 and len(values) >= 1, "there is at least one run", shape=values.shape)
     runs, mean = len(values), values.mean(axis=0)
     if runs == 1:
         return mean, np.full_like(mean, np.nan)

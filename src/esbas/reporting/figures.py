@@ -1,4 +1,4 @@
-"""The common look of all figures: no global state, colours that everyone can tell apart, units on every axis."""
+"""The common style of all figures: no global state, colours for the colour-blind, units on every axis."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5d3a9b", "#6b6b6b")
-"""Okabe and Ito's palette, without its yellow, which is too light for lines; safe for the colour-blind."""
+"""The palette of Okabe and Ito, which suits the colour-blind, without yellow, which is too light for lines."""
 INK, QUIET = "#1d2430", "#5b6675"
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
-    """A figure with one panel; sizes in inches."""
+    """A figure with one panel. Sizes are in inches."""
     figure, (axes,) = new_panels(1, width=width, height=height)
     return figure, axes
 
@@ -23,7 +23,7 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
 def new_panels(
     rows: int, *, columns: int = 1, width: float = 8.0, height: float = 7.0, share_x: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with several panels, row by row."""
+    """A figure with several panels, listed row by row."""
     figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08), facecolor="white")
     grid = figure.subplots(rows, columns, sharex=share_x, squeeze=False)
     panels: list[Axes] = [axes for row in grid for axes in row]
@@ -38,7 +38,7 @@ def new_panels(
 
 
 def label(axes: Axes, *, x: str, y: str, title: str = "") -> None:
-    """Say what the axes show, with units in brackets: "meta-time τ [episodes]"."""
+    """Label the axes, with units in brackets: "meta-time τ [episodes]"."""
     axes.set_xlabel(x, fontsize=11, color=INK)
     axes.set_ylabel(y, fontsize=11, color=INK)
     if title:
@@ -46,7 +46,7 @@ def label(axes: Axes, *, x: str, y: str, title: str = "") -> None:
 
 
 def legend(axes: Axes, *, outside: bool = True, title: str = "", reverse: bool = False) -> None:
-    """The legend, right of the panel, where it covers nothing, or at the emptiest place inside; reversed for stacks."""
+    """Add a legend to the right of the panel, or inside it where it covers least. Use `reverse` for stacked areas."""
     look: dict[str, Any] = {"title": title, "reverse": reverse, "fontsize": 10}
     if outside:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, alignment="left", **look)
@@ -55,7 +55,7 @@ def legend(axes: Axes, *, outside: bool = True, title: str = "", reverse: bool =
 
 
 def shared_legend(figure: Figure, axes: Axes) -> None:
-    """The legend of one panel for the whole figure, below it."""
+    """Add the legend of one panel below the whole figure."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=11)
 
@@ -71,7 +71,7 @@ def curve_with_band(
     style: str = "-",
     width: float = 1.8,
 ) -> None:
-    """A mean over runs, (X,), with its 95 % interval as a band; a band of NaN is not drawn."""
+    """Plot a mean over runs, (X,), with its 95 % interval as a band. A band of NaN is not drawn."""
     middle, half = np.asarray(mean, np.float64), np.asarray(ci95, np.float64)
     (line,) = axes.plot(x, middle, style, color=colour, label=label, linewidth=width)
     if np.isfinite(half).any():
@@ -81,7 +81,7 @@ def curve_with_band(
 def stacked_shares(
     axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[str], *, colours: Sequence[str] = COLOURS
 ) -> None:
-    """Shares of the arms, (K, X), that add up to one, as areas on top of each other, the first arm on top as in the legend."""
+    """Plot shares of the arms, (K, X), that add up to 1 as stacked areas, with the first arm at the top."""
     order = range(len(labels) - 1, -1, -1)
     percent = 100 * np.asarray(shares, np.float64)
     areas = axes.stackplot(
@@ -99,14 +99,14 @@ def stacked_shares(
 
 
 def share_lines(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[str], *, colours: Sequence[str] = COLOURS) -> None:
-    """Shares of the arms, (K, X), as lines, in percent."""
+    """Plot shares of the arms, (K, X), as lines in percent."""
     for k, (share, name) in enumerate(zip(np.asarray(shares, np.float64), labels, strict=True)):
         axes.plot(np.asarray(x), 100 * share, color=colours[k % len(colours)], label=name, linewidth=1.8)
     axes.set_ylim(-2, 102)
 
 
 def logarithmic(axes: Axes, *, x: bool = True, y: bool = False) -> None:
-    """Logarithmic axes."""
+    """Make axes logarithmic."""
     if x:
         axes.set_xscale("log")
     if y:

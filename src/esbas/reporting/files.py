@@ -1,4 +1,4 @@
-"""Plain data, and files that are written whole or not at all."""
+"""CSV and JSON files of results."""
 
 import csv
 import io
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from esbas.errors import InvalidValueError
+from esbas.files import write_atomically
 from esbas.reporting.estimate import Estimate
 
 
 def plain(value: Any) -> Any:
-    """Arrays, NumPy scalars, Estimates, paths and tuples as JSON's types; what is not finite as None."""
+    """Convert arrays, NumPy scalars, Estimates, paths and tuples to JSON types. Numbers that are not finite become None."""
     if isinstance(value, Estimate):
         return plain(value.as_dict())
     if isinstance(value, np.ndarray | np.generic):
@@ -31,36 +32,21 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise InvalidValueError(
-        f"results are plain data and arrays, but got {type(value).__name__} {value!r}: tell what it is made of"
-    )
+    raise InvalidValueError(f"results must be plain data and arrays, but got {type(value).__name__} {value!r}: convert it first")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table, numbers in full; what is unknown is left empty."""
+    """Write a table with numbers at full precision. Unknown values are left empty."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows([header, *([_cell(value) for value in row] for row in rows)])
     write_atomically(path, buffer.getvalue().encode())
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write plain data, for programs and people."""
+    """Write data as indented JSON."""
     text = json.dumps(plain(data), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     write_atomically(path, text.encode())
 
 
 def _cell(value: object) -> object:
     return str(value) if isinstance(value, Estimate) else plain(value)
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write the file, or, if anything fails or kills us, leave what was there as it was."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: its style and its figures are inside."""
+"""A self-contained HTML report: style and figures are embedded."""
 
 import base64
 import math
@@ -13,14 +13,14 @@ Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: a title and then, as far as given, text, table, figure with caption.
+    """A section of the report: a title and, if given, text, table, and figure with caption.
 
     Attributes:
-        title: its heading.
-        text: paragraphs, with an empty line between them; `code` stands between backticks.
+        title: the heading.
+        text: paragraphs separated by empty lines, with `code` in backticks.
         table: header and rows.
-        figure: the name under which the figure was given to `Results.figure`.
-        caption: what the figure, or else the table, shows.
+        figure: the name of a figure that `Results.figure` has written.
+        caption: the caption of the figure, or of the table if there is no figure.
     """
 
     title: str
@@ -39,7 +39,7 @@ def page(
     versions: Mapping[str, str],
     files: Sequence[str],
 ) -> str:
-    """The whole page; `svg` gives the figure of a name, `files` are offered beside the page."""
+    """The report as HTML. `svg` returns a figure by name; `files` are linked in the footer."""
     style = resources.files("esbas.reporting").joinpath("report.css").read_text("utf-8")
     body = "\n".join(_section(section, svg) for section in sections)
     links = ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in files)
@@ -60,9 +60,9 @@ def page(
 {body}
 </main>
 <footer>
-<p>Make it again:</p>
+<p>Reproduce with:</p>
 <pre><code>{escape(command)}</code></pre>
-<p>The numbers behind this page: {links}.</p>
+<p>Data: {links}.</p>
 <p>Made with {made_with}.</p>
 </footer>
 </body>
@@ -101,14 +101,14 @@ def _table(table: Table, caption: str) -> str:
 
 
 def cell(value: object) -> str:
-    """A value as people read it: four significant digits, a dash for nothing."""
+    """The text of a table cell: four significant digits, or a dash for an unknown value."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)  # NumPy's float64 is a float
 
 
 def is_numeric(text: str) -> bool:
-    """Whether a cell holds a number, or nothing, and so stands at the right of its column."""
+    """Whether a cell holds a number or a dash, and so is right-aligned."""
     return re.match(r"[-+−]?[\d.]|–?$", text) is not None
 
 

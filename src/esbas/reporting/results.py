@@ -1,4 +1,4 @@
-"""A results folder that outlives a kill at any moment: every file is written whole or not at all."""
+"""A crash-safe results folder: every file is written completely or not at all."""
 
 import io
 import json
@@ -16,25 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.errors import InvalidValueError, require
-from esbas.reporting.files import plain, write_atomically, write_csv, write_json
+from esbas.files import write_atomically
+from esbas.reporting.files import plain, write_csv, write_json
 from esbas.reporting.report import Section, page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[Any]
-_DECISIVE = ("esbas", "numpy", "numba")  # other versions of these may give other numbers
+_DECISIVE = ("esbas", "numpy", "numba")  # other versions of these packages may give other results
 
 
 class Results:
-    """The folder of one command with one configuration.
+    """The results of one command with one configuration.
 
-    A folder that holds results of another command, configuration or version is refused; one that holds the same is continued.
+    A folder with results of the same command and configuration is continued. A folder with other results is refused.
 
     Args:
-        folder: created if it is not there.
-        command: what makes these results, such as "esbas reproduce bounds".
-        config: the command's options that decide the numbers, by name. Where results go and how many jobs run are not among them.
+        folder: created if it does not exist.
+        command: the command that produces the results, such as "esbas reproduce bounds".
+        config: the options that determine the results, by name; not the output folder or the number of jobs.
     """
 
     def __init__(self, folder: Path, *, command: str, config: Mapping[str, Any]) -> None:
@@ -53,13 +54,13 @@ class Results:
 
     @property
     def command_line(self) -> str:
-        """What to type to get these results again."""
+        """The command line that reproduces these results."""
         return " ".join(
             [self._command, *(shlex.quote(word) for name, value in self._config.items() for word in _option(name, value))]
         )
 
     def part(self, name: str) -> dict[str, Array] | None:
-        """The arrays of a part that was finished earlier; None if it was not, or if its file is damaged: run it again."""
+        """The arrays of a part that was stored earlier. None if it is missing or damaged, so that it has to run again."""
         try:
             with self._part_path(name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return dict(arrays)
@@ -67,7 +68,7 @@ class Results:
             return None
 
     def store_part(self, name: str, arrays: Mapping[str, Array]) -> None:
-        """Keep a finished part."""
+        """Store the arrays of a finished part."""
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **dict(arrays))
         path = self._part_path(name)
@@ -75,12 +76,12 @@ class Results:
         write_atomically(path, buffer.getvalue())
 
     def table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Write NAME.csv, numbers in full; what is unknown is left empty."""
+        """Write NAME.csv at full precision. Unknown values are left empty."""
         write_csv(self.folder / f"{name}.csv", header, rows)
 
     def figure(self, name: str, figure: "Figure") -> None:
-        """Write NAME.png and NAME.svg; the same figure gives the same bytes."""
-        import matplotlib as mpl  # heavy, and needed here alone
+        """Write NAME.png and NAME.svg. The same figure gives the same bytes."""
+        import matplotlib as mpl  # slow to import, and only needed here
 
         for kind, settings in (("png", {"dpi": 160}), ("svg", {"metadata": {"Date": None}})):
             buffer = io.BytesIO()
@@ -89,7 +90,7 @@ class Results:
             write_atomically(self.folder / f"{name}.{kind}", buffer.getvalue())
 
     def summary(self, data: Mapping[str, Any]) -> None:
-        """Write summary.json: plain data, arrays and Estimates; what is not finite becomes null."""
+        """Write summary.json from plain data, arrays and Estimates. Numbers that are not finite become null."""
         write_json(self.folder / "summary.json", data)
 
     def report(self, title: str, sections: Sequence[Section]) -> None:
@@ -101,28 +102,28 @@ class Results:
 
     def _svg(self, name: str) -> bytes:
         path = self.folder / f"{name}.svg"
-        require(path.exists(), "a section's figure was given to Results.figure before", figure=name)
+        require(path.exists(), "the figure of a section has been written by Results.figure", figure=name)
         return path.read_bytes()
 
     def _part_path(self, name: str) -> Path:
-        require(re.fullmatch(r"[\w+=,@-][\w.+=,@-]*", name) is not None, "a part's name is a file name", name=name)
+        require(re.fullmatch(r"[\w+=,@-][\w.+=,@-]*", name) is not None, "the name of a part is a valid file name", name=name)
         return self.folder / "parts" / f"{name}.npz"
 
     def _read_config(self) -> dict[str, Any] | None:
-        """What config.json holds; None in a new folder."""
+        """The content of config.json; None in a new folder."""
         path = self.folder / "config.json"
         if not self.folder.exists():
             return None
         if not path.exists():
-            strangers = sorted(p.name for p in self.folder.iterdir() if p.name != "parts" and not p.name.startswith("."))
-            if strangers:
-                raise _refused(self.folder, f"be new or hold earlier results, but holds {strangers[0]!r} and no config.json")
+            others = sorted(p.name for p in self.folder.iterdir() if p.name != "parts" and not p.name.startswith("."))
+            if others:
+                raise _refused(self.folder, f"be new or hold earlier results, but holds {others[0]!r} and no config.json")
             return None
         try:
             old = json.loads(path.read_text("utf-8"))
             return {"command": old["command"], "config": dict(old["config"]), "versions": dict(old["versions"])}
         except (ValueError, KeyError, TypeError) as error:
-            raise _refused(self.folder, f"hold a whole config.json, but it is damaged ({error})") from error
+            raise _refused(self.folder, f"contain a valid config.json, but it is damaged ({error})") from error
 
     def _compare(self, old: Mapping[str, Any]) -> None:
         new_flat = (
@@ -134,11 +135,11 @@ class Results:
         for key in dict.fromkeys([*new_flat, *old_flat]):
             if new_flat.get(key) != old_flat.get(key):
                 differs = f"{key}={old_flat.get(key)!r}, but this is {key}={new_flat.get(key)!r}"
-                raise _refused(self.folder, f"hold results of the same settings, but they were made with {differs}")
+                raise _refused(self.folder, f"contain results of the same settings, but they were made with {differs}")
 
 
 def _option(name: str, value: Any) -> list[str]:
-    """The words by which the command line tells an option."""
+    """The words of an option on the command line."""
     flag = "--" + name.replace("_", "-")
     if value is None:
         return []
@@ -148,7 +149,7 @@ def _option(name: str, value: Any) -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    """Of Python and of those of our packages that are installed."""
+    """Versions of Python and of the installed packages that matter for results."""
     versions, deep = {"python": platform.python_version()}, ("torch", "stable-baselines3", "scikit-learn", "d3rlpy")
     for name in ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium", *deep):
         with suppress(metadata.PackageNotFoundError):

@@ -94,8 +94,7 @@ class BanditSelector(Selector):
         del context
         arms, bandit = self._arms, self.bandit
         allowed = None if among is arms else [arms.index(name) for name in among]
-        index = bandit.choose(allowed)
-        propensity = 1.0 if bandit.deterministic else bandit.propensity(index, allowed)
+        index, propensity = (bandit.choose(allowed), 1.0) if bandit.deterministic else bandit.choose_with_propensity(allowed)
         return Pick(arms[index], propensity, bandit.pull(index, probability=propensity))
 
     def observe(self, choice: Choice, value: float, *, note: Any, evidence: Evidence | None) -> None:

@@ -26,7 +26,7 @@ def make_selector(
         scale: see `BanditSelector`; for selectors that have this parameter.
         seed: seed of the selector's random stream.
     """
-    settings = {"stationary": stationary, "scale": scale, "seed": seed}
+    settings: dict[str, Any] = {"stationary": stationary, "scale": scale, "seed": seed}
     kind, _, arm = name.partition(":")
     if kind.lower() == "fixed":
         require(arm != "", 'a fixed selector needs its arm, as in "fixed:NAME"', selector=name)

@@ -104,9 +104,11 @@ class Selector(ABC):
 
         The caller who gets an epoch retrains the learners and then calls `epoch_ready`, or, if retraining fails, `release_epoch`.
         """
+        self._claims = True
+        if self.online or self._number < self._epoch_end:  # nothing is due: no need to wait for the lock
+            return None
         with self._lock:
-            self._claims = True
-            if self._epochs is None or self._claimed is not None or self._number < self._epoch_end:
+            if self._claimed is not None or self._number < self._epoch_end:
                 return None
             self._claimed = self._epoch + 1
             return self._claimed
@@ -114,7 +116,7 @@ class Selector(ABC):
     def epoch_ready(self, epoch: int) -> None:
         """The policies of a claimed epoch are in place: the epoch starts."""
         with self._lock:
-            if self._epochs is None or epoch != self._claimed:
+            if self._epochs is None or epoch is None or epoch != self._claimed:
                 raise InvalidValueError(f"an epoch must be claimed before it is ready, but got {epoch!r}: call claim_epoch()")
             self._claimed, self._epoch = None, epoch
             doublings = max(epoch - len(self._epochs) + 1, 0)
@@ -237,7 +239,7 @@ class Selector(ABC):
     def _close(self, choice: Choice) -> tuple[Choice, Any, bool]:
         number = getattr(choice, "number", 0)  # the caller may have passed something else, such as the arm's name
         found = self._open.get(number)
-        if found is None or (found[0] != choice and found[0] != _choice(asdict(choice))):
+        if found is None or (found[0] is not choice and found[0] != choice and found[0] != _choice(asdict(choice))):
             past = found is None and isinstance(number, int) and 1 <= number <= self._number
             why = "was told or withdrawn before" if past else "does not come from this selector"
             raise ChoiceError(f"a choice must be open to be closed, but {choice!r} {why}: ask for a new one")

@@ -1,4 +1,4 @@
-"""What the runs say about the bounds: how fast regrets grow, and the theorems' inequalities."""
+"""How fast the regrets grow, compared with the bounds, and the inequalities of the theorems."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,12 @@ from typing import Literal
 import numpy as np
 
 from esbas import regret, seeding
-from esbas.experiments.bounds.setup import REGIMES, Floats, Regime, Whole, checkpoints
-from esbas.experiments.bounds.sweep import Entrant
+from esbas.experiments.bounds.setup import REGIMES, Floats, Integers, Method, Regime, checkpoints
 from esbas.regret import Growth
 from esbas.reporting import Estimate, estimate
 
-FIT_EPOCHS = 6  # growth is fitted over the last doublings of the horizon
-TOLERANCE = 0.02  # a measured exponent this near to the bound's is "at" it: 9 % more over six doublings
+FIT_EPOCHS = 6  # growth is fitted over this many doublings before the horizon
+TOLERANCE = 0.02  # an exponent this close to that of the bound is "at" the bound: 9 % more over six doublings
 RESAMPLES = 2000
 
 Verdict = Literal["below", "at", "above"]
@@ -28,13 +27,12 @@ class Fit:
     high: float
 
     def verdict(self, bound: Growth) -> Verdict:
-        """Whether the regret grows more slowly than the bound, as fast, or faster."""
+        """Whether the regret grows more slowly than the bound, at the same rate, or faster."""
         if self.high <= bound.exponent:
             return "below"
         return "at" if self.low <= bound.exponent + TOLERANCE else "above"
 
     def __str__(self) -> str:
-        """With its interval."""
         return f"{self.exponent:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
@@ -42,36 +40,35 @@ class Fit:
 class Measured:
     """The regrets of one meta-algorithm in one regime, (R, C) at `times`, (C,).
 
-    `oracle` is the regret against an oracle that always plays the arm that is best at the time, with learners that learn after
-    every trajectory: the short-sighted regret, and for ESBAS also what it costs to learn at the starts of epochs alone.
+    `oracle` is the regret against an oracle that always plays the currently best arm, with learners that learn after every
+    trajectory. It is the short-sighted regret plus, for ESBAS, the cost of learning only when an epoch starts.
     """
 
     regime: Regime
-    times: Whole
+    times: Integers
     short_sighted: Floats
     absolute: Floats
     oracle: Floats
 
     @property
     def horizon(self) -> int:
-        """T."""
         return int(self.times[-1])
 
 
 def measured(regime: Regime, short_sighted: Floats, *, horizon: int, frozen: bool) -> Measured:
-    """The absolute regret is the short-sighted one plus the shortfall of the best arm at the time, which no chance is in."""
+    """The absolute regret is the short-sighted regret plus the shortfall of the currently best arm, which is not random."""
     times, online = checkpoints(horizon), regime.online(horizon)
     expectations = regime.frozen(horizon) if frozen else online
     shortfall, least = (np.cumsum(regime.optimum - table.max(axis=1))[times - 1] for table in (expectations, online))  # (C,)
     return Measured(regime, times, short_sighted, short_sighted + shortfall, short_sighted + shortfall - least)
 
 
-def fit(times: Whole, regrets: Floats, bound: Growth, *, seed: int) -> Fit:
-    """How fast a regret, (R, C), grows in the last doublings: its exponent where the logarithmic factor is the bound's.
+def fit(times: Integers, regrets: Floats, bound: Growth, *, seed: int) -> Fit:
+    """The exponent of growth of a regret, (R, C), over the last doublings, assuming the logarithmic factor of the bound.
 
-    An epoch's regret is what is added from T = 2^β - 1 to 2^(β+1) - 1; so a constant from early on does not count. It is divided
-    by what the bound adds meanwhile; the slope of the logarithm of that ratio against log T is by how much the exponent differs
-    from the bound's. So a regret that grows as the bound does, logarithms included, has the bound's exponent.
+    The regret of an epoch is what is added from T = 2^β - 1 to 2^(β+1) - 1, so an early constant has no influence. It is divided
+    by what the bound adds in the same epoch. The slope of the logarithm of this ratio against log T is the difference between
+    the exponents. So a regret that grows like the bound, logarithms included, has the exponent of the bound.
     """
     horizon = int(times[-1])
     last = horizon.bit_length() - 1
@@ -94,15 +91,15 @@ def fit(times: Whole, regrets: Floats, bound: Growth, *, seed: int) -> Fit:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of Table 1 with what was measured.
+    """A cell of Table 1 with the measured growth.
 
     Attributes:
         regime: the two learners.
         quantity: which regret.
-        printed: the table's bound; None where it has none (the grey cell).
-        proven: what follows from Theorem 3.
-        fit: how the regret grows.
-        worst: the largest regret of a run at the horizon over the mean of all runs.
+        printed: the bound in the table; None for the grey cell.
+        proven: the bound that follows from Theorem 3.
+        fit: the measured growth.
+        worst: the largest regret of a run at the horizon, divided by the mean of all runs.
     """
 
     regime: Regime
@@ -114,12 +111,12 @@ class Cell:
 
     @property
     def verdict(self) -> Verdict | Literal["no bound"]:
-        """Against the printed bound."""
+        """Compared with the printed bound."""
         return "no bound" if self.printed is None else self.fit.verdict(self.printed)
 
     @property
     def verdict_proven(self) -> Verdict:
-        """Against what follows from Theorem 3."""
+        """Compared with the bound that follows from Theorem 3."""
         return self.fit.verdict(self.proven)
 
 
@@ -138,19 +135,19 @@ def cells(runs: Measured, *, seed: int) -> list[Cell]:
 
 @dataclass(frozen=True)
 class Theorems:
-    """The theorems' inequalities along the mean run of ESBAS.
+    """The inequalities of the theorems along the mean run of ESBAS.
 
     Attributes:
-        ratio_1: the largest ρ_abs(T) / max_α ρ_abs of σ^α, which Theorem 1 says is bounded.
-        ratio_2: ρ_ss / Σ β/Δ_β† at the ends of the epochs from the second on, (B,), which Theorem 2 says is bounded.
+        ratio_1: the largest ρ_abs(T) / max_α ρ_abs of σ^α, bounded according to Theorem 1.
+        ratio_2: ρ_ss / Σ β/Δ_β† at the ends of the epochs from the second on, (B,); bounded according to Theorem 2.
         times_3: meta-times T >= 9K².
-        kappa_3: the κ that Theorem 3 needs at those.
-        share_3: ρ_abs over Theorem 3's right side with κ = 0, at those.
+        kappa_3: the κ that Theorem 3 needs at these times.
+        share_3: ρ_abs divided by the right side of Theorem 3 with κ = 0, at these times.
     """
 
     ratio_1: float
     ratio_2: Floats
-    times_3: Whole
+    times_3: Integers
     kappa_3: Floats
     share_3: Floats
 
@@ -177,18 +174,16 @@ def theorems(runs: Measured) -> Theorems:
     )
 
 
-class Study:
-    """All that was measured, by regime and by the entrant's name."""
+class BoundsAnalysis:
+    """All measurements, by regime and name of the method."""
 
-    def __init__(
-        self, regrets: Mapping[tuple[str, str], Floats], everyone: Sequence[Entrant], *, horizon: int, seed: int
-    ) -> None:
-        self.horizon, self.seed, self.entrants = horizon, seed, {entrant.name: entrant for entrant in everyone}
+    def __init__(self, regrets: Mapping[tuple[str, str], Floats], methods: Sequence[Method], *, horizon: int, seed: int) -> None:
+        self.horizon, self.seed, self.methods = horizon, seed, {method.name: method for method in methods}
         self.runs = {
-            (regime, name): measured(REGIMES[regime], table, horizon=horizon, frozen=self.entrants[name].frozen)
+            (regime, name): measured(REGIMES[regime], table, horizon=horizon, frozen=self.methods[name].frozen)
             for (regime, name), table in regrets.items()
         }
-        self.esbas = [entrant.name for entrant in everyone if entrant.frozen]
+        self.esbas = [method.name for method in methods if method.frozen]
         self.fitted = [regime for regime in REGIMES.values() if regime.fitted]
         self.compared = [regime for regime in REGIMES.values() if regime.compared]
         self.cells = {
@@ -209,13 +204,13 @@ class Study:
         return estimate(self.runs[regime.name, name].absolute[:, -1] - canonical)
 
     def exponent(self, regime: Regime, name: str) -> Fit:
-        """How fast the absolute regret grows, logarithms not set apart."""
+        """The growth of the absolute regret as a pure power of T."""
         runs = self.runs[regime.name, name]
         return fit(runs.times, runs.absolute, Growth(1.0), seed=self.seed)
 
     def leaders(self, regime: Regime) -> list[str]:
-        """The entrant with the smallest regret and those that cannot be told from it, for their intervals overlap; best first."""
-        found = {name: self.final(regime, name, "oracle") for name in self.entrants}
+        """The method with the smallest regret, and those whose intervals overlap with its interval; best first."""
+        found = {name: self.final(regime, name, "oracle") for name in self.methods}
         best = min(found.values(), key=lambda value: value.mean)
         near = [name for name, value in found.items() if value.mean - value.ci95 <= best.mean + best.ci95]
         return sorted(near, key=lambda name: found[name].mean)

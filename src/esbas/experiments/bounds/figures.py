@@ -9,8 +9,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 from esbas import regret
-from esbas.experiments.bounds.analysis import FIT_EPOCHS, Cell, Study
-from esbas.experiments.bounds.setup import Floats, Regime, Whole
+from esbas.experiments.bounds.analysis import FIT_EPOCHS, BoundsAnalysis, Cell
+from esbas.experiments.bounds.setup import Floats, Integers, Regime
 from esbas.reporting import estimates
 from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_figure, new_panels
 
@@ -33,20 +33,20 @@ def own_text(regime: Regime) -> str:
 
 
 def typeset(text: str, *, bold: bool = False) -> str:
-    """Superscripts and subscripts for matplotlib."""
+    """The text with superscripts and subscripts for matplotlib."""
     font = r"\\mathbf" if bold else r"\\mathrm"
     text = re.sub(r"(T|log)\^(-?[\d.]+)", rf"${font}{{\1}}^{{{font}{{\2}}}}$", text)
     return re.sub(r"ρ_(ss|abs)", r"$ρ_{\\mathrm{\1}}$", text)
 
 
 def brief(value: float) -> str:
-    """Three digits, or four before the point; thousands as k."""
+    """Three significant digits, or up to four digits before the point; from 10,000 on in thousands."""
     return f"{value / 1000:.3g}k" if value >= 10_000 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def exponents_figure(study: Study) -> Figure:
-    """Every cell of Table 1: the bound's exponent and what was measured."""
-    listed = study.cells[study.esbas[0]]
+def exponents_figure(analysis: BoundsAnalysis) -> Figure:
+    """Every cell of Table 1: the exponents of the bound and of the measured regret."""
+    listed = analysis.cells[analysis.esbas[0]]
     groups = (
         [cell for cell in listed if cell.quantity == "short-sighted" and cell.regime.own == 1],
         [cell for cell in listed if cell.quantity == "absolute" and cell.regime.own == 1],
@@ -56,12 +56,12 @@ def exponents_figure(study: Study) -> Figure:
     figure, axes = new_figure(8.5, 1.4 + 0.28 * len(rows))
     for y, cell in enumerate(rows):
         if cell is not None:
-            _exponent_row(axes, y, cell, study)
+            _exponent_row(axes, y, cell, analysis)
     axes.set_yticks(range(len(rows)), ["" if cell is None else _cell_text(cell) for cell in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    label(axes, x="exponent of growth [1], the bound's logarithms set apart", y="", title="Measured growth, and Table 1")
-    handles = [Line2D([], [], color=COLOURS[k], marker="o", markersize=4.5, label=name) for k, name in enumerate(study.esbas)]
+    label(axes, x="exponent of growth [1], with the logarithms of the bound", y="", title="Measured growth and Table 1")
+    handles = [Line2D([], [], color=COLOURS[k], marker="o", markersize=4.5, label=name) for k, name in enumerate(analysis.esbas)]
     handles.append(Line2D([], [], color=INK, linewidth=2.5, label="Table 1"))
     handles.append(Line2D([], [], color=QUIET, linewidth=2.5, linestyle=DOTTED, label="Theorem 3, where it differs"))
     figure.legend(handles=handles, loc="outside lower center", frameon=False, fontsize=9, ncols=4)
@@ -74,39 +74,39 @@ def _cell_text(cell: Cell) -> str:
     return typeset(f"ρ_abs, {gap_text(cell.regime)}, {own_text(cell.regime)}")
 
 
-def _exponent_row(axes: Axes, y: float, cell: Cell, study: Study) -> None:
+def _exponent_row(axes: Axes, y: float, cell: Cell, analysis: BoundsAnalysis) -> None:
     span = [y - 0.4, y + 0.4]
     if cell.printed is not None:
         axes.plot([cell.printed.exponent] * 2, span, color=INK, linewidth=2.5, solid_capstyle="butt")
     if cell.printed != cell.proven:
         axes.plot([cell.proven.exponent] * 2, span, color=QUIET, linewidth=2.5, linestyle=DOTTED)
-    for k, name in enumerate(study.esbas):
-        fit = next(c.fit for c in study.cells[name] if c.regime == cell.regime and c.quantity == cell.quantity)
+    for k, name in enumerate(analysis.esbas):
+        fit = next(c.fit for c in analysis.cells[name] if c.regime == cell.regime and c.quantity == cell.quantity)
         height = y + (0.18 if k else -0.18)
         axes.plot([fit.low, fit.high], [height] * 2, color=COLOURS[k], linewidth=1.6)
         axes.plot([fit.exponent], [height], "o", color=COLOURS[k], markersize=4.5)
 
 
-def growth_figure(study: Study, regimes: list[Regime], *, quantity: str) -> Figure:
-    """Regret against meta-time, one panel per regime, with the bound's shape through where the fit begins."""
+def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: str) -> Figure:
+    """Regret against meta-time, one panel per regime. The bound is scaled to the regret where the fit starts."""
     figure, panels = _grid(len(regimes), columns=4, height=3.1)
     for axes, regime in zip(panels, regimes, strict=False):
-        for k, name in enumerate(study.esbas):
-            runs = study.runs[regime.name, name]
+        for k, name in enumerate(analysis.esbas):
+            runs = analysis.runs[regime.name, name]
             mean, ci95 = estimates(getattr(runs, quantity))
             curve_with_band(axes, runs.times, mean, ci95, name, colour=COLOURS[k])
-            late = runs.times >= study.horizon >> FIT_EPOCHS
+            late = runs.times >= analysis.horizon >> FIT_EPOCHS
             _bound(axes, regime, quantity, runs.times[late], mean[late], colour=COLOURS[k])
-        _log_log(axes, first=8, last=study.horizon)
+        _log_log(axes, first=8, last=analysis.horizon)
         title = gap_text(regime) + ("" if quantity == "short_sighted" else f", {own_text(regime)}")
         label(axes, x=TIME, y=typeset(f"{SIGNS[quantity]}(T) [return]"), title=typeset(title, bold=True))
     handles, names = panels[0].get_legend_handles_labels()
     handles.append(Line2D([], [], color=QUIET, linestyle="--", linewidth=1.2))
-    panels[len(regimes)].legend(handles, [*names, "the bound's shape"], loc="center", frameon=False, fontsize=12)
+    panels[len(regimes)].legend(handles, [*names, "shape of the bound"], loc="center", frameon=False, fontsize=12)
     return figure
 
 
-def _bound(axes: Axes, regime: Regime, quantity: str, times: Whole, mean: Floats, *, colour: str) -> None:
+def _bound(axes: Axes, regime: Regime, quantity: str, times: Integers, mean: Floats, *, colour: str) -> None:
     growth = regret.short_sighted_growth(regime.gap)
     if quantity == "absolute":
         growth = regret.absolute_growth(regime.gap, regime.own)
@@ -115,7 +115,7 @@ def _bound(axes: Axes, regime: Regime, quantity: str, times: Whole, mean: Floats
 
 
 def _grid(panels: int, *, columns: int, height: float) -> tuple[Figure, list[Axes]]:
-    """Panels, and behind them at least one empty place, for the legend."""
+    """Panels, followed by at least one empty place for the legend."""
     rows = panels // columns + 1
     figure, places = new_panels(rows, columns=columns, width=13, height=height * rows)
     for axes in places[panels:]:
@@ -124,7 +124,7 @@ def _grid(panels: int, *, columns: int, height: float) -> tuple[Figure, list[Axe
 
 
 def _log_log(axes: Axes, *, first: int, last: int) -> None:
-    """Logarithmic axes that show the curves from `first` on; bands do not stretch them."""
+    """Logarithmic axes from `first` to `last`. Bands do not influence the limits."""
     logarithmic(axes, y=True)
     axes.set_xlim(first, last)
     shown: list[float] = []
@@ -133,19 +133,19 @@ def _log_log(axes: Axes, *, first: int, last: int) -> None:
         shown += y[(x >= first) & (y > 0)].tolist()
     if shown:
         axes.set_ylim(min(shown) / 1.2, max(shown) * 1.2)
-        if max(shown) < 100 * min(shown):  # hardly a whole decade: more ticks
+        if max(shown) < 100 * min(shown):  # few decades: more ticks
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.minorticks_off()  # many panels: less is more, and much faster to draw
+    axes.minorticks_off()  # there are many panels, and minor ticks are slow to draw
 
 
-def theorem_3_figure(study: Study) -> Figure:
-    """ρ_abs over Theorem 3's right side without κ log T: below 1, no κ is needed."""
+def theorem_3_figure(analysis: BoundsAnalysis) -> Figure:
+    """ρ_abs divided by the right side of Theorem 3 without κ log T. Below 1, no κ is needed."""
     figure, axes = new_figure(9, 5)
-    own = sorted({regime.own for regime in study.fitted}, reverse=True)
-    gaps = sorted({regime.gap for regime in study.fitted})
-    for regime in study.fitted:
-        theorem = study.theorems[regime.name, study.esbas[0]]
+    own = sorted({regime.own for regime in analysis.fitted}, reverse=True)
+    gaps = sorted({regime.gap for regime in analysis.fitted})
+    for regime in analysis.fitted:
+        theorem = analysis.theorems[regime.name, analysis.esbas[0]]
         colour, style = COLOURS[gaps.index(regime.gap) % len(COLOURS)], STYLES[own.index(regime.own) % len(STYLES)]
         text = typeset(f"{gap_text(regime)}, {own_text(regime)}")
         axes.plot(theorem.times_3, theorem.share_3, linestyle=style, color=colour, linewidth=1.6, label=text)
@@ -157,39 +157,39 @@ def theorem_3_figure(study: Study) -> Figure:
     return figure
 
 
-def rivals_figure(study: Study) -> Figure:
+def rivals_figure(analysis: BoundsAnalysis) -> Figure:
     """The regret of every meta-algorithm against the oracle, one panel per regime."""
-    figure, panels = _grid(len(study.compared), columns=3, height=3.7)
-    for axes, regime in zip(panels, study.compared, strict=False):
-        for k, name in enumerate(study.entrants):
-            runs = study.runs[regime.name, name]
+    figure, panels = _grid(len(analysis.compared), columns=3, height=3.7)
+    for axes, regime in zip(panels, analysis.compared, strict=False):
+        for k, name in enumerate(analysis.methods):
+            runs = analysis.runs[regime.name, name]
             look = {"colour": COLOURS[k % len(COLOURS)], "style": STYLES[k // len(COLOURS)]}
             curve_with_band(axes, runs.times, *estimates(runs.oracle), name, width=2.4 if k < 3 else 1.3, **look)
-        _log_log(axes, first=64, last=study.horizon)
+        _log_log(axes, first=64, last=analysis.horizon)
         label(axes, x=TIME, y="regret against the oracle [return]", title=typeset(gap_text(regime), bold=True))
     handles, names = panels[0].get_legend_handles_labels()
-    panels[len(study.compared)].legend(handles, names, loc="center", frameon=False, fontsize=11, ncols=2)
+    panels[len(analysis.compared)].legend(handles, names, loc="center", frameon=False, fontsize=11, ncols=2)
     return figure
 
 
-def best_figure(study: Study) -> Figure:
-    """Who is best where: the regret against the oracle at the horizon, coloured by how many times the best it is."""
-    names = list(study.entrants)
-    means = np.array([[study.final(regime, name, "oracle").mean for regime in study.compared] for name in names])
+def best_figure(analysis: BoundsAnalysis) -> Figure:
+    """The regret against the oracle at the horizon, coloured by its ratio to the smallest regret in the regime."""
+    names = list(analysis.methods)
+    means = np.array([[analysis.final(regime, name, "oracle").mean for regime in analysis.compared] for name in names])
     times_best = np.log10(means / means.min(axis=0))
     figure, axes = new_figure(10, 0.42 * len(names) + 1.4)
     axes.imshow(times_best, cmap="YlOrRd", vmin=0, vmax=3, aspect="auto")
-    for column, regime in enumerate(study.compared):
-        leaders = study.leaders(regime)
+    for column, regime in enumerate(analysis.compared):
+        leaders = analysis.leaders(regime)
         for row, name in enumerate(names):
             text = brief(means[row, column])
             weight, colour = ("bold" if name in leaders else "normal"), ("white" if times_best[row, column] > 2 else INK)
             axes.text(column, row, text, ha="center", va="center", fontsize=10, fontweight=weight, color=colour)
-    axes.set_xticks(range(len(study.compared)), [typeset(gap_text(regime)) for regime in study.compared])
+    axes.set_xticks(range(len(analysis.compared)), [typeset(gap_text(regime)) for regime in analysis.compared])
     axes.set_yticks(range(len(names)), names)
     axes.grid(False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    title = f"Regret against the oracle at T = {study.horizon:,} [return]; bold: the smallest"
+    title = f"Regret against the oracle at T = {analysis.horizon:,} [return]; bold: the smallest"
     label(axes, x="", y="", title=title)
     return figure

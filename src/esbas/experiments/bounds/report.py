@@ -1,11 +1,8 @@
-"""The results folder: tables, figures, report; and what is printed."""
+"""Tables and the report."""
 
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from esbas.experiments.bounds.analysis import FIT_EPOCHS, TOLERANCE, Cell, Study
+from esbas.experiments.bounds.analysis import FIT_EPOCHS, TOLERANCE, BoundsAnalysis, Cell
 from esbas.experiments.bounds.figures import (
     best_figure,
     brief,
@@ -16,7 +13,7 @@ from esbas.experiments.bounds.figures import (
     rivals_figure,
     theorem_3_figure,
 )
-from esbas.reporting import Results, Section
+from esbas.reporting import Results, Section, terminal
 
 Rows = list[list[object]]
 CELL_HEADER = ["gap", "own regret of the best", "regret", "Table 1", "meta-algorithm", "exponent", "low", "high"]
@@ -33,60 +30,60 @@ THEOREM_HEADER = [
 ]
 
 
-def publish(results: Results, study: Study, console: Console) -> None:
-    """Write everything, and print the tables."""
-    regimes = ["meta-algorithm", *(gap_text(regime) for regime in study.compared)]
-    results.table("table_1", CELL_HEADER, cell_rows(study))
-    results.table("theorems", THEOREM_HEADER, theorem_rows(study))
+def publish(results: Results, analysis: BoundsAnalysis) -> None:
+    """Write tables, figures, summary and report, and print the main tables."""
+    regimes = ["meta-algorithm", *(gap_text(regime) for regime in analysis.compared)]
+    results.table("table_1", CELL_HEADER, cell_rows(analysis))
+    results.table("theorems", THEOREM_HEADER, theorem_rows(analysis))
     for quantity in ("absolute", "oracle"):
-        results.table(f"rivals_{quantity}", regimes, rival_rows(study, quantity))
-    results.table("rivals_growth", regimes, rival_growth_rows(study))
-    results.table("curves", ["regime", "meta-algorithm", "T", "ρ_ss", "ρ_abs"], curve_rows(study))
-    logarithmic = [regime for regime in study.fitted if regime.own == 1]
-    slower = [regime for regime in study.fitted if regime.own != 1]
-    results.figure("exponents", exponents_figure(study))
-    results.figure("short_sighted", growth_figure(study, logarithmic, quantity="short_sighted"))
-    results.figure("absolute", growth_figure(study, slower, quantity="absolute"))
-    results.figure("theorem_3", theorem_3_figure(study))
-    results.figure("rivals", rivals_figure(study))
-    results.figure("best", best_figure(study))
-    results.summary(summary(study))
-    results.report("Regret bounds: Table 1 and Theorems 1-3", sections(study))
-    show(results, study, console)
+        results.table(f"rivals_{quantity}", regimes, rival_rows(analysis, quantity))
+    results.table("rivals_growth", regimes, rival_growth_rows(analysis))
+    results.table("curves", ["regime", "meta-algorithm", "T", "ρ_ss", "ρ_abs"], curve_rows(analysis))
+    logarithmic = [regime for regime in analysis.fitted if regime.own == 1]
+    slower = [regime for regime in analysis.fitted if regime.own != 1]
+    results.figure("exponents", exponents_figure(analysis))
+    results.figure("short_sighted", growth_figure(analysis, logarithmic, quantity="short_sighted"))
+    results.figure("absolute", growth_figure(analysis, slower, quantity="absolute"))
+    results.figure("theorem_3", theorem_3_figure(analysis))
+    results.figure("rivals", rivals_figure(analysis))
+    results.figure("best", best_figure(analysis))
+    results.summary(summary(analysis))
+    results.report("Regret bounds: Table 1 and Theorems 1-3", sections(analysis))
+    print_tables(analysis)
+    terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
-def show(results: Results, study: Study, console: Console) -> None:
-    """Print the tables in short."""
-    first = study.esbas[0]
+def print_tables(analysis: BoundsAnalysis) -> None:
+    """Print the main tables in short form."""
+    first = analysis.esbas[0]
     rows: Rows = []
-    for cell in ordered(study.cells[first]):
+    for cell in ordered(analysis.cells[first]):
         where = [gap_text(cell.regime).removeprefix("gap "), own_text(cell.regime).removeprefix("own ")]
         sign = "ρ_ss" if cell.quantity == "short-sighted" else "ρ_abs"
         rows.append([*where, sign, cell.printed or "none", cell.fit, cell.verdict])
-    _print(console, f"Table 1, {first}", ["gap", "own", "regret", "bound", "exponent and 95 % interval", "verdict"], rows)
+    header = ["gap", "own", "regret", "bound", "exponent and 95 % interval", "verdict"]
+    terminal.print_table(f"Table 1, {first}", header, rows)
     means: Rows = [
-        [name, *(brief(study.final(regime, name, "oracle").mean) for regime in study.compared)] for name in study.entrants
+        [name, *(brief(analysis.final(regime, name, "oracle").mean) for regime in analysis.compared)] for name in analysis.methods
     ]
-    header = ["gap", *(gap_text(regime).removeprefix("gap ") for regime in study.compared)]
-    _print(console, f"Who is best where: regret against the oracle at T = {study.horizon:,}", header, means)
-    for name in study.esbas:
-        console.print(verdict_text(study, name), highlight=False, soft_wrap=True)
-    console.print(f"Report: {results.folder / 'report.html'}", soft_wrap=True, highlight=False)
+    header = ["gap", *(gap_text(regime).removeprefix("gap ") for regime in analysis.compared)]
+    terminal.print_table(f"Regret against the oracle at T = {analysis.horizon:,}", header, means)
+    terminal.print_text(*(verdict_text(analysis, name) for name in analysis.esbas))
 
 
 def beyond(cell: Cell) -> bool:
-    """Whether Table 1 does not mean this regime: its gap closes faster than its learners converge, c* < c†, and c† >= 1/2."""
+    """Whether Table 1 does not cover the regime: the gap closes faster than the learners converge, c* < c†, and c† >= 1/2."""
     return cell.regime.gap >= 0.5 and cell.regime.own < cell.regime.gap
 
 
 def ordered(cells: list[Cell]) -> list[Cell]:
-    """As in Table 1: the column of ρ_ss, then those of ρ_abs, then what is beyond the table."""
+    """In the order of Table 1: the column of ρ_ss, then those of ρ_abs, then the cells that it does not cover."""
     return sorted(cells, key=lambda cell: (beyond(cell), cell.quantity == "absolute", cell.regime.own != 1))
 
 
-def verdict_text(study: Study, name: str) -> str:
-    """How many bounds hold, and which do not."""
-    cells = [cell for cell in study.cells[name] if not beyond(cell)]
+def verdict_text(analysis: BoundsAnalysis, name: str) -> str:
+    """How many bounds hold, and which do not hold."""
+    cells = [cell for cell in analysis.cells[name] if not beyond(cell)]
     above = [_describe(cell) for cell in cells if cell.verdict == "above"]
     kept = f"{len(cells) - len(above)} of {len(cells)}"
     text = f"{name}: over the last {FIT_EPOCHS} doublings of T, {kept} measured regrets keep to the bounds of Table 1."
@@ -98,11 +95,11 @@ def _describe(cell: Cell) -> str:
     return f"the {cell.quantity} regret with {where} grows with exponent {cell.fit}, the bound is {cell.printed}"
 
 
-def cell_rows(study: Study) -> Rows:
-    """Table 1 with what was measured."""
+def cell_rows(analysis: BoundsAnalysis) -> Rows:
+    """Table 1 with the measured growth."""
     rows: Rows = []
-    for name in study.esbas:
-        for cell in ordered(study.cells[name]):
+    for name in analysis.esbas:
+        for cell in ordered(analysis.cells[name]):
             row: list[object] = [
                 gap_text(cell.regime),
                 own_text(cell.regime),
@@ -116,12 +113,12 @@ def cell_rows(study: Study) -> Rows:
     return rows
 
 
-def theorem_rows(study: Study) -> Rows:
-    """The theorems' inequalities."""
+def theorem_rows(analysis: BoundsAnalysis) -> Rows:
+    """The inequalities of the theorems."""
     rows: Rows = []
-    for name in study.esbas:
-        for regime in study.fitted:
-            found = study.theorems[regime.name, name]
+    for name in analysis.esbas:
+        for regime in analysis.fitted:
+            found = analysis.theorems[regime.name, name]
             peak = int(found.kappa_3.argmax())
             theorem_2 = float(found.ratio_2[-1]), float(found.ratio_2.max())
             theorem_3 = float(found.kappa_3[peak]), int(found.times_3[peak])
@@ -129,125 +126,122 @@ def theorem_rows(study: Study) -> Rows:
     return rows
 
 
-def rival_rows(study: Study, quantity: str) -> Rows:
+def rival_rows(analysis: BoundsAnalysis, quantity: str) -> Rows:
     """A regret at the horizon."""
-    return [[name, *(study.final(regime, name, quantity) for regime in study.compared)] for name in study.entrants]
+    return [[name, *(analysis.final(regime, name, quantity) for regime in analysis.compared)] for name in analysis.methods]
 
 
-def rival_growth_rows(study: Study) -> Rows:
+def rival_growth_rows(analysis: BoundsAnalysis) -> Rows:
     """The exponents of the absolute regret."""
-    return [[name, *(str(study.exponent(regime, name)) for regime in study.compared)] for name in study.entrants]
+    return [[name, *(str(analysis.exponent(regime, name)) for regime in analysis.compared)] for name in analysis.methods]
 
 
-def curve_rows(study: Study) -> Rows:
-    """The means behind the figures."""
+def curve_rows(analysis: BoundsAnalysis) -> Rows:
+    """The means that the figures show."""
     return [
         [regime, name, int(time), float(short_sighted), float(absolute)]
-        for (regime, name), runs in study.runs.items()
+        for (regime, name), runs in analysis.runs.items()
         for time, short_sighted, absolute in zip(
             runs.times, runs.short_sighted.mean(axis=0), runs.absolute.mean(axis=0), strict=True
         )
     ]
 
 
-def summary(study: Study) -> dict[str, Any]:
+def summary(analysis: BoundsAnalysis) -> dict[str, Any]:
     """The numbers of the tables, by name."""
     rivals = {
         regime.name: {
-            "best": study.leaders(regime),
-            "absolute": {name: study.final(regime, name, "absolute") for name in study.entrants},
-            "oracle": {name: study.final(regime, name, "oracle") for name in study.entrants},
-            "relative": {name: study.relative(regime, name) for name in study.entrants},
-            "exponent": {name: vars(study.exponent(regime, name)) for name in study.entrants},
+            "best": analysis.leaders(regime),
+            "absolute": {name: analysis.final(regime, name, "absolute") for name in analysis.methods},
+            "oracle": {name: analysis.final(regime, name, "oracle") for name in analysis.methods},
+            "relative": {name: analysis.relative(regime, name) for name in analysis.methods},
+            "exponent": {name: vars(analysis.exponent(regime, name)) for name in analysis.methods},
         }
-        for regime in study.compared
+        for regime in analysis.compared
     }
     return {
-        "horizon": study.horizon,
-        "verdicts": {name: verdict_text(study, name) for name in study.esbas},
-        "cells": [dict(zip(CELL_HEADER, row, strict=True)) for row in cell_rows(study)],
-        "theorems": [dict(zip(THEOREM_HEADER, row, strict=True)) for row in theorem_rows(study)],
+        "horizon": analysis.horizon,
+        "verdicts": {name: verdict_text(analysis, name) for name in analysis.esbas},
+        "cells": [dict(zip(CELL_HEADER, row, strict=True)) for row in cell_rows(analysis)],
+        "theorems": [dict(zip(THEOREM_HEADER, row, strict=True)) for row in theorem_rows(analysis)],
         "rivals": rivals,
     }
 
 
-def sections(study: Study) -> list[Section]:
-    """The report."""
-    verdicts = "\n\n".join(verdict_text(study, name) for name in study.esbas)
-    kappa = max(float(found.kappa_3.max()) for found in study.theorems.values())
-    ratio_1 = max(found.ratio_1 for found in study.theorems.values())
-    regimes = ["meta-algorithm", *(gap_text(regime) for regime in study.compared)]
-    best = "\n\n".join(f"Best with {gap_text(regime)}: {', '.join(study.leaders(regime))}." for regime in study.compared)
-    ours, theirs = study.entrants[study.esbas[0]].runs, min(entrant.runs for entrant in study.entrants.values())
+def sections(analysis: BoundsAnalysis) -> list[Section]:
+    """The sections of the report."""
+    verdicts = "\n\n".join(verdict_text(analysis, name) for name in analysis.esbas)
+    kappa = max(float(found.kappa_3.max()) for found in analysis.theorems.values())
+    ratio_2 = max(float(found.ratio_2.max()) for found in analysis.theorems.values())
+    ratio_1 = max(found.ratio_1 for found in analysis.theorems.values())
+    regimes = ["meta-algorithm", *(gap_text(regime) for regime in analysis.compared)]
+    best = "\n\n".join(f"Best with {gap_text(regime)}: {', '.join(analysis.leaders(regime))}." for regime in analysis.compared)
+    ours, theirs = analysis.methods[analysis.esbas[0]].runs, min(method.runs for method in analysis.methods.values())
     return [
         Section(
             "What was measured",
-            f"""Two synthetic learners: what a policy is worth is a given function of the number of trajectories it was learnt
-            from, and returns are 0 or 1 with that expectation. Expectations are known, so pseudo-regrets are exact but for the
-            choices. Means are over {ours:,} runs of ESBAS and {theirs:,} of each rival, up to T = {study.horizon:,}.
+            f"""There are two synthetic learners. The expected return of a policy is a given function of the number of
+            trajectories that it was learnt from; returns are 0 or 1 with this expectation. Since expectations are known, only the
+            choices make pseudo-regrets random. Means are over {ours:,} runs of ESBAS and {theirs:,} of each rival, up to T =
+            {analysis.horizon:,}.
 
             {verdicts}""",
         ),
         Section(
             "Table 1",
-            f"""The exponent is the slope of log(regret of an epoch / what the bound adds in it) against log T over the last
-            {FIT_EPOCHS} epochs, plus the bound's exponent: a regret that grows as the bound does, logarithms included, has the
-            bound's exponent. Intervals are 95 % bootstrap intervals over runs. Below: the whole interval is. At: it begins below
-            the bound's exponent or at most {TOLERANCE} above it. Above: neither; the bound does not hold as measured. Where the
-            horizon is short, that may be because UCB1's regret comes near to its law from below, and so grows faster for a while.
+            f"""The exponent is the slope of log(regret of an epoch / growth of the bound in that epoch) against log T over the
+            last {FIT_EPOCHS} epochs, plus the exponent of the bound. A regret that grows like the bound, logarithms included, has
+            the exponent of the bound. Intervals are 95 % bootstrap intervals over runs. "Below" means that the whole interval is
+            below the exponent of the bound; "at", that the interval starts below it or at most {TOLERANCE} above it; "above",
+            that the bound does not hold as measured. With a short horizon the reason may be that the regret of UCB1 approaches
+            its asymptotic law from below, and so grows faster at first.
 
-            Theorem 2 supposes a bandit with logarithmic regret. UCB1 guarantees it for ξ > 1/2, not for the paper's ξ = 1/4: now
-            and then a run with a small ξ stays with the worse arm for long, which the worst run over the mean shows.
+            Theorem 2 assumes a bandit with logarithmic regret. UCB1 guarantees it for ξ > 1/2, but not for the paper's ξ = 1/4:
+            with a small ξ, some runs stay with the worse arm for a long time. The column "worst run / mean" shows this.
 
-            The last rows of each meta-algorithm are beyond what the table says: there the gap closes faster than the learners
-            converge (c* < c†). The printed bound and the grey cell take the opposite for granted; Theorem 3 covers both.""",
-            table=(CELL_HEADER, cell_rows(study)),
+            Table 1 does not cover the last rows of each meta-algorithm: there the gap closes faster than the learners converge
+            (c* < c†). The printed bound and the grey cell assume the opposite; Theorem 3 covers both cases.""",
+            table=(CELL_HEADER, cell_rows(analysis)),
         ),
-        Section("Exponents", figure="exponents", caption="Dots: measured, with 95 % intervals. Bars: the bounds' exponents."),
-        Section("Short-sighted regret", figure="short_sighted", caption="Mean with 95 % band; dashed: the bound's shape."),
-        Section("Absolute regret", figure="absolute", caption="Where the best learner's own regret is T^(1-c*)."),
+        Section("Exponents", figure="exponents", caption="Dots: measured, with 95 % intervals. Bars: exponents of the bounds."),
+        Section("Short-sighted regret", figure="short_sighted", caption="Mean with 95 % band; dashed: shape of the bound."),
+        Section(
+            "Absolute regret", figure="absolute", caption="Regimes in which the regret of the best learner alone is T^(1-c*)."
+        ),
         Section(
             "Theorems 1-3",
-            f"""Theorem 1: ρ_abs is at most {ratio_1:.2f} times that of the worst learner alone, at any T.
+            f"""Theorem 1: at any T, ρ_abs is at most {ratio_1:.2f} times that of the worst learner alone.
 
-            Theorem 2: ρ_ss over Σ β/Δ_β† is at most {max(float(found.ratio_2.max()) for found in study.theorems.values()):.2f} at
-            the end of any epoch from the second on. Where UCB1 tells the arms apart it comes to ξ ln 2, if T is large.
+            Theorem 2: ρ_ss / Σ β/Δ_β† is at most {ratio_2:.2f} at the end of every epoch from the second on. Where UCB1
+            distinguishes the arms, it approaches ξ ln 2 for large T.
 
             Theorem 3: at T >= 9K² = 36 the largest κ that is needed is {kappa:.3f}:
-            {"the inequality holds without κ" if kappa <= 0 else "it is finite"}. No chance is in that: learners that share all
-            trajectories learn equally fast whoever plays, so ρ_abs - ρ_ss is the shortfall of the best arm at the time.""",
-            table=(THEOREM_HEADER, theorem_rows(study)),
+            {"the inequality holds without κ" if kappa <= 0 else "it is finite"}. This is not random: learners that share all
+            trajectories learn equally fast whichever arm is played, so ρ_abs - ρ_ss is the shortfall of the currently best
+            arm.""",
+            table=(THEOREM_HEADER, theorem_rows(analysis)),
             figure="theorem_3",
             caption="Below 1 Theorem 3 holds with any κ > 0.",
         ),
         Section(
-            "Who is best where",
-            f"""Regret at T = {study.horizon:,} against an oracle that plays the arm that is best at the time, with learners that
-            learn after every trajectory: ρ_abs but for a constant. ESBAS also pays for learning at the starts of epochs alone;
-            all others choose among arms that learn all the time, with the defaults of their papers for this horizon. In the
-            crossing regime a slow learner overtakes a fast one.
+            "Comparison of meta-algorithms",
+            f"""Regret at T = {analysis.horizon:,} against an oracle that always plays the currently best arm, with learners that
+            learn after every trajectory; it equals ρ_abs up to a constant. For ESBAS it includes the cost of learning only when
+            an epoch starts. All other meta-algorithms choose among arms that learn all the time, with the parameters that their
+            papers recommend for this horizon. In the crossing regime a slow learner overtakes a fast one.
 
             {best}""",
-            table=(regimes, rival_rows(study, "oracle")),
+            table=(regimes, rival_rows(analysis, "oracle")),
             figure="best",
-            caption="The same in colours: how many times the regret of the best, on a logarithmic scale.",
+            caption="Colours: ratio to the smallest regret in the regime, on a logarithmic scale.",
         ),
-        Section("Rivals along the run", figure="rivals", caption="Mean regret against the oracle with 95 % bands."),
-        Section("Absolute pseudo-regret of rivals", table=(regimes, rival_rows(study, "absolute"))),
+        Section("Comparison over time", figure="rivals", caption="Mean regret against the oracle with 95 % bands."),
+        Section("Absolute pseudo-regret", table=(regimes, rival_rows(analysis, "absolute"))),
         Section(
-            "How rivals' regret grows",
-            """Exponents of the absolute pseudo-regret over the last doublings, logarithms not set apart, with 95 % intervals.
-            SW-UCB, D-UCB, Exp3, Exp3.S and Rexp3 are tuned for the horizon: along the run their regret may grow as T, and yet
-            with the horizon as their bounds say.""",
-            table=(regimes, rival_growth_rows(study)),
+            "Growth of the absolute pseudo-regret",
+            """Exponents over the last doublings as pure powers of T, with 95 % intervals. The parameters of SW-UCB, D-UCB, Exp3,
+            Exp3.S and Rexp3 depend on the horizon: within a run their regret may grow linearly, although it grows with the
+            horizon as their bounds state.""",
+            table=(regimes, rival_growth_rows(analysis)),
         ),
     ]
-
-
-def _print(console: Console, title: str, header: list[str], rows: Rows) -> None:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in header:
-        table.add_column(name, no_wrap=True)
-    for row in rows:
-        table.add_row(*map(str, row))
-    console.print(table)

@@ -1,4 +1,4 @@
-"""From outcomes to the paper's table: relative pseudo-regrets with paired intervals, and how they compare."""
+"""The paper's table from the outcomes: relative pseudo-regrets with paired intervals, compared with the paper."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.experiments.dialogue import constants
-from esbas.experiments.dialogue.portfolio import Row
+from esbas.experiments.dialogue.constants import Policies
+from esbas.experiments.dialogue.notation import TableRow
 from esbas.experiments.dialogue.setup import EPOCHS, PAPER_INTERVAL, TABLE, Paper
-from esbas.experiments.dialogue.sweep import Known, Outcome, alone
+from esbas.experiments.dialogue.sweep import Outcome, alone
 from esbas.reporting import Estimate, estimate, estimates
 
 Floats = NDArray[np.float64]
@@ -22,35 +23,35 @@ YES, READING, NO = "yes", "reading only", "no"
 class RowResult:
     """A row of the table."""
 
-    row: Row
+    row: TableRow
     outcome: Outcome
-    best: str  # of its algorithms alone, by mean return over all runs
+    best: str  # the algorithm with the largest mean return alone, over all runs
     worst: str
-    against_best: Floats  # (R, epochs): what the best algorithm alone earns in a run minus what ESBAS earns
+    against_best: Floats  # (R, epochs): return of the best algorithm alone minus return of ESBAS, run by run
     against_worst: Floats  # (R, epochs)
 
     @property
     def paper(self) -> Paper | None:
-        """What the paper prints, if it has the row."""
+        """The numbers in the paper; None if it does not have the row."""
         return TABLE.get(self.row.name)
 
     @property
     def w_best(self) -> Estimate:
-        """The relative pseudo-regret: positive where the best algorithm alone earns more."""
+        """The relative pseudo-regret: positive if the best algorithm alone has a larger return."""
         return estimate(self.against_best.sum(axis=1))
 
     @property
     def w_worst(self) -> Estimate:
-        """The regret relative to the worst algorithm alone: negative by what ESBAS saves."""
+        """The regret relative to the worst algorithm alone: negative if ESBAS has a larger return."""
         return estimate(self.against_worst.sum(axis=1))
 
     @property
     def reading(self) -> str:
-        """The paper's colours: red if ESBAS is worse than the best algorithm alone, green if better, neither if as good."""
+        """The colour in the paper: red if ESBAS is worse than the best algorithm alone, green if better, otherwise none."""
         return _reading(self.w_best.mean, self.w_best.ci95)
 
     def agrees(self) -> str | None:
-        """Whether the paper's number for "w. best" and ours agree within their intervals, or at least read the same."""
+        """Whether the paper's "w. best" and ours agree within their intervals, or at least have the same colour."""
         if self.paper is None:
             return None
         if abs(self.w_best.mean - self.paper.w_best) <= self.w_best.ci95 + PAPER_INTERVAL:
@@ -58,7 +59,7 @@ class RowResult:
         return READING if self.reading == _reading(self.paper.w_best, PAPER_INTERVAL) else NO
 
     def worst_agrees(self) -> str | None:
-        """The same for "w. worst": within the intervals, or at least of similar size, up to a factor of two."""
+        """Whether "w. worst" agrees within the intervals, or at least up to a factor of two."""
         if self.paper is None:
             return None
         if abs(self.w_worst.mean - self.paper.w_worst) <= self.w_worst.ci95 + PAPER_INTERVAL:
@@ -66,27 +67,27 @@ class RowResult:
         return READING if 0.5 <= self.w_worst.mean / self.paper.w_worst <= 2 else NO
 
     def shares(self) -> tuple[Floats, Floats]:
-        """How often each algorithm was selected, mean over runs and its interval, (epochs, K) each."""
+        """The selection ratio of each algorithm: mean over runs and interval, (epochs, K) each."""
         return estimates(self.outcome.selections / np.array(EPOCHS)[:, None])
 
-    def by_policy(self, known: Known) -> Iterator[tuple[constants.Policy, Estimate, Estimate]]:
-        """For rows with a constant: each of its policies with the regrets in the runs that had it."""
+    def by_policy(self, policies: Policies) -> Iterator[tuple[constants.ConstantPolicy, Estimate, Estimate]]:
+        """For rows with a constant: each of its policies, with the regrets in the runs that used it."""
         for constant in self.row.constants[:1]:
-            policies = constants.find(constant.mu, known, second=self.row.second)
-            for p, policy in enumerate(policies[: len(self.against_best)]):
-                best, worst = (against[p :: len(policies)].sum(axis=1) for against in (self.against_best, self.against_worst))
+            own = constants.find(constant.mu, policies, second=self.row.second)
+            for p, policy in enumerate(own[: len(self.against_best)]):
+                best, worst = (against[p :: len(own)].sum(axis=1) for against in (self.against_best, self.against_worst))
                 yield policy, estimate(best), estimate(worst)
 
 
 @dataclass(frozen=True)
-class Analysis:
+class DialogueAnalysis:
     """The whole table."""
 
     rows: list[RowResult]
     canonical: Mapping[str, Outcome]
 
     def summary(self) -> dict[str, Any]:
-        """For summary.json."""
+        """The content of summary.json."""
         return {
             "rows": {result.row.name: _summary_row(result) for result in self.rows},
             "canonical": {
@@ -101,16 +102,16 @@ class Analysis:
         }
 
 
-def analyse(rows: Mapping[str, Row], outcomes: Mapping[str, Outcome], canonical: Mapping[str, Outcome]) -> Analysis:
+def analyse(rows: Mapping[str, TableRow], outcomes: Mapping[str, Outcome], canonical: Mapping[str, Outcome]) -> DialogueAnalysis:
     """Compare each row, run by run, with its algorithms alone."""
-    return Analysis([_row_result(row, outcomes[name], canonical) for name, row in rows.items()], canonical)
+    return DialogueAnalysis([_row_result(row, outcomes[name], canonical) for name, row in rows.items()], canonical)
 
 
-def _row_result(row: Row, outcome: Outcome, canonical: Mapping[str, Outcome]) -> RowResult:
-    earned = {one.name: canonical[one.name].returns for one in alone(row)}  # (R, epochs) each
-    by_mean = sorted(earned, key=lambda name: float(earned[name].sum(axis=1).mean()))
+def _row_result(row: TableRow, outcome: Outcome, canonical: Mapping[str, Outcome]) -> RowResult:
+    returns = {one.name: canonical[one.name].returns for one in alone(row)}  # (R, epochs) each
+    by_mean = sorted(returns, key=lambda name: float(returns[name].sum(axis=1).mean()))
     best, worst = by_mean[-1], by_mean[0]
-    differences = {"against_best": earned[best] - outcome.returns, "against_worst": earned[worst] - outcome.returns}
+    differences = {"against_best": returns[best] - outcome.returns, "against_worst": returns[worst] - outcome.returns}
     return RowResult(row=row, outcome=outcome, best=best, worst=worst, **differences)
 
 

@@ -1,10 +1,10 @@
-"""The paper's Figure 2, and its table as a picture."""
+"""Figure 2 of the paper, and its table as a figure."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from esbas.experiments.dialogue.analysis import AS_GOOD, BETTER, WORSE, Analysis, RowResult
+from esbas.experiments.dialogue.analysis import AS_GOOD, BETTER, WORSE, DialogueAnalysis, RowResult
 from esbas.experiments.dialogue.setup import EPOCHS, FIGURE
 from esbas.experiments.dialogue.sweep import alone
 from esbas.reporting import estimates
@@ -14,14 +14,14 @@ READING_COLOURS = {WORSE: "#d55e00", BETTER: "#009e73", AS_GOOD: QUIET}
 _BLUE = "#0072b2"
 
 
-def shown(analysis: Analysis) -> list[RowResult]:
-    """The rows of the paper's Figure 2, or, if none of them was run, the first three."""
+def shown(analysis: DialogueAnalysis) -> list[RowResult]:
+    """The rows of Figure 2 of the paper, or the first three rows if none of them was run."""
     by_name = {result.row.name: result for result in analysis.rows}
     return [by_name[name] for name in FIGURE if name in by_name] or analysis.rows[:3]
 
 
-def performance_figure(analysis: Analysis) -> Figure:
-    """Per portfolio the performance by epoch (a, c, e) and below the selection ratios (b, d, f)."""
+def performance_figure(analysis: DialogueAnalysis) -> Figure:
+    """For each portfolio, the performance by epoch (a, c, e) and the selection ratios (b, d, f)."""
     results = shown(analysis)
     columns, letters = len(results), iter("acebdf" if len(results) == 3 else "acbd" if len(results) == 2 else "ab")
     figure, panels = new_panels(2, columns=columns, width=5.2 * columns, height=8.4)
@@ -34,7 +34,7 @@ def performance_figure(analysis: Analysis) -> Figure:
     return figure
 
 
-def _performance(axes: Axes, analysis: Analysis, result: RowResult) -> None:
+def _performance(axes: Axes, analysis: DialogueAnalysis, result: RowResult) -> None:
     for one, colour in zip(alone(result.row), COLOURS, strict=False):
         mean, ci95 = estimates(analysis.canonical[one.name].returns / np.array(EPOCHS))
         curve_with_band(axes, range(len(EPOCHS)), mean, ci95, one.name, colour=colour, width=1.4)
@@ -56,8 +56,8 @@ def _ratios(axes: Axes, result: RowResult) -> None:
     legend(axes, outside=False)
 
 
-def table_figure(analysis: Analysis) -> Figure:
-    """Every row: the paper's number and ours with its interval, against the best algorithm and against the worst."""
+def table_figure(analysis: DialogueAnalysis) -> Figure:
+    """The paper's numbers and ours with intervals, against the best algorithm and against the worst."""
     height = 1.6 + 0.32 * len(analysis.rows)
     figure, (left, right) = new_panels(1, columns=2, width=13, height=height)
     places = np.arange(len(analysis.rows))[::-1]

@@ -1,4 +1,4 @@
-"""Makes constants.json, the constant policies that the paper's table needs (a few minutes).
+"""Generate constants.json, the constant policies of the paper's table (a few minutes).
 
 python -m esbas.experiments.dialogue.make_constants FILE
 """
@@ -8,13 +8,13 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from esbas.experiments.dialogue import chosen_rows, wanted_constants
-from esbas.experiments.dialogue.constants import BATCHES, DIALOGUES, TOLERANCE, generate
+from esbas.experiments.dialogue.constants import BATCHES, DIALOGUES, TOLERANCE, generate, wanted
+from esbas.experiments.dialogue.sweep import chosen_rows
 
 
 def main(path: Path) -> None:
-    """Make the policies and store them with how they were made."""
-    found = generate(wanted_constants(chosen_rows(["all"]).values()), seed=0, candidates=200_000)
+    """Generate the policies, and write them with a description of how they were generated."""
+    found = generate(wanted(chosen_rows(["all"]).values()), seed=0, candidates=200_000)
     data = {
         "how": "simple-2 learnt by fitted Q iteration from a batch of random dialogues, then greedy, without learning; "
         f"the mean return lies within {TOLERANCE} of its name, measured on {DIALOGUES:,} other dialogues",

@@ -1,21 +1,20 @@
-"""The results folder: the table, the figures, the report."""
+"""Tables and the report."""
 
 import numpy as np
 
-from esbas.experiments.dialogue.analysis import NO, READING, YES, Analysis
-from esbas.experiments.dialogue.constants import POLICIES
+from esbas.experiments.dialogue.analysis import NO, READING, YES, DialogueAnalysis
+from esbas.experiments.dialogue.constants import POLICIES, Policies
 from esbas.experiments.dialogue.figures import performance_figure, table_figure
 from esbas.experiments.dialogue.setup import EPOCHS, TRAJECTORIES
-from esbas.experiments.dialogue.sweep import Known
 from esbas.reporting import Results, Section, estimate, estimates, terminal
 
 Rows = tuple[list[str], list[list[object]]]
 
 
-def publish(results: Results, analysis: Analysis, known: Known) -> None:
-    """Write everything, and print the table."""
+def publish(results: Results, analysis: DialogueAnalysis, constants: Policies) -> None:
+    """Write tables, figures, summary and report, and print the table."""
     runs = len(analysis.rows[0].against_best)
-    table, alone, policies = main_table(analysis), canonical_table(analysis), policy_table(analysis, known)
+    table, alone, policies = main_table(analysis), canonical_table(analysis), policy_table(analysis, constants)
     results.table("table", *_full(analysis))
     results.table("canonical", *alone)
     results.table("policies", *policies)
@@ -26,27 +25,27 @@ def publish(results: Results, analysis: Analysis, known: Known) -> None:
     verdicts = analysis.summary()["agreement"]
     compared = sum(verdicts.values())
     agreement = (
-        f"Of {compared} rows that the paper has, {verdicts[YES]} agree within the two intervals combined, {verdicts[READING]} "
-        f"more have the same reading but another size, {verdicts[NO]} read differently."
+        f"Of {compared} rows of the paper, {verdicts[YES]} agree within the two intervals combined, {verdicts[READING]} "
+        f"more have the same colour but another size, and {verdicts[NO]} have another colour."
     )
-    about = f"""{runs:,} runs of {TRAJECTORIES:,} dialogues for each portfolio and for each of its algorithms alone (rows share
-        those). Dialogue τ of run r has the same costs, the same user and the same channel in all of them, so differences are
-        taken run by run; intervals are 95 %. Against the best: what the best algorithm alone earns minus what ESBAS earns, in
-        return summed over the run; negative is good. {agreement}"""
-    constants = f"""A constant policy is any policy of that mean return: runs use {POLICIES} of them in turn. The intervals above
-        hold for these policies; how much depends on which one the paper had is here."""
+    about = f"""{runs:,} runs of {TRAJECTORIES:,} dialogues for each portfolio and for each algorithm alone (rows share the
+        latter). Dialogue τ of run r has the same costs, the same user and the same channel in all of them, so differences are
+        paired; intervals are 95 %. "w. best" is the return of the best algorithm alone minus the return of ESBAS, summed over the
+        run: negative is good. {agreement}"""
+    by_policy = f"""A constant policy is any policy of that mean return; runs use {POLICIES} of them in turn. The intervals above
+        are for these policies. This table shows how much the regret depends on the policy."""
     sections = [
         Section("Table 2", about, table=table),
-        Section("Table 2 as a picture", figure="table", caption="The paper's numbers (×) and ours with 95 % intervals (●)."),
+        Section("Table 2 as a figure", figure="table", caption="The numbers of the paper (×) and ours with 95 % intervals (●)."),
         Section(
             "Figure 2",
             figure="figure2",
-            caption="Performance by epoch (top) and how often ESBAS selected each algorithm (bottom): means, 95 % bands.",
+            caption="Performance by epoch (top) and selection ratios (bottom): means with 95 % bands.",
         ),
         Section("Each algorithm alone", table=alone),
     ]
     if policies[1]:
-        sections.append(Section("By constant policy", constants, table=policies))
+        sections.append(Section("By constant policy", by_policy, table=policies))
     results.report("Negotiation dialogue: ESBAS over fitted Q iteration", sections)
     terminal.print_table("Table 2", *table)
     if compared:
@@ -54,8 +53,8 @@ def publish(results: Results, analysis: Analysis, known: Known) -> None:
     terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
-def main_table(analysis: Analysis) -> Rows:
-    """The paper's table beside ours."""
+def main_table(analysis: DialogueAnalysis) -> Rows:
+    """The paper's table and ours, side by side."""
     rows: list[list[object]] = []
     for result in analysis.rows:
         paper = result.paper
@@ -65,8 +64,8 @@ def main_table(analysis: Analysis) -> Rows:
     return header, rows
 
 
-def _full(analysis: Analysis) -> Rows:
-    """The same with numbers in full, for table.csv."""
+def _full(analysis: DialogueAnalysis) -> Rows:
+    """The same at full precision, for table.csv."""
     rows: list[list[object]] = []
     for result in analysis.rows:
         best, worst, paper = result.w_best, result.w_worst, result.paper
@@ -76,7 +75,7 @@ def _full(analysis: Analysis) -> Rows:
     return [*header.split(","), "w. best agrees", "w. worst agrees"], rows
 
 
-def canonical_table(analysis: Analysis) -> Rows:
+def canonical_table(analysis: DialogueAnalysis) -> Rows:
     """Each algorithm alone: mean return over the whole run and by epoch."""
     rows: list[list[object]] = []
     for name, outcome in analysis.canonical.items():
@@ -85,17 +84,17 @@ def canonical_table(analysis: Analysis) -> Rows:
     return ["algorithm", "mean return", *(f"epoch {epoch}" for epoch in range(len(EPOCHS)))], rows
 
 
-def policy_table(analysis: Analysis, known: Known) -> Rows:
-    """Rows with a constant, policy by policy."""
+def policy_table(analysis: DialogueAnalysis, constants: Policies) -> Rows:
+    """The regrets of rows with a constant, for each of its policies."""
     rows: list[list[object]] = []
     for result in analysis.rows:
-        for policy, best, worst in result.by_policy(known):
+        for policy, best, worst in result.by_policy(constants):
             rows.append([result.row.name, policy.candidate, policy.batch, policy.mean, best, worst])
     return ["portfolio", "policy", "learnt from", "mean return", "w. best", "w. worst"], rows
 
 
-def _selections(analysis: Analysis) -> Rows:
-    """Every point of every selection ratio."""
+def _selections(analysis: DialogueAnalysis) -> Rows:
+    """All selection ratios."""
     rows: list[list[object]] = []
     for result in analysis.rows:
         shares, ci95 = result.shares()

@@ -1,13 +1,13 @@
-"""What the paper (Laroche & Féraud, ICLR 2018) says of the dialogue experiment: its protocol, its table, its figure."""
+"""What is compared, from the paper (Laroche & Féraud, ICLR 2018): the protocol, the portfolios of its table and of its figure."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from esbas.envs import NegotiationDialogue
-from esbas.envs.dialogue_user import UserModel
-from esbas.kernels.dialogue import Game
-from esbas.kernels.negotiation import Protocol
+from esbas.envs.dialogue.user import UserModel
+from esbas.kernels.dialogue.one_dialogue import Game
+from esbas.kernels.dialogue.whole_runs import LearningProtocol
 
 EPOCHS = (20, *(20 * 2**k for k in range(11)))
 """The lengths of the 12 epochs: 20, 20, 40, ..., 20,480. Their sum is 40,960; the paper prints 40,920."""
@@ -17,21 +17,21 @@ GAMMA = 0.9
 EXPLORATION = 0.6
 """Learners explore with probability 0.6^β in epoch β, so epoch 0 is random."""
 RIDGE, TOLERANCE, MAX_ITERATIONS = 0.05, 1e-3, 200
-"""Of fitted Q iteration; the paper tells none of them."""
+"""Parameters of fitted Q iteration. The paper gives none of them."""
 
 
 def _game() -> Game:
-    """The rules as the environment has them by default."""
+    """The rules, with the defaults of the environment."""
     env, user = NegotiationDialogue(), UserModel()
     return Game(env.options, env.length, GAMMA, env.error_rate, *env.score, *user.parameters)
 
 
 GAME = _game()
-PROTOCOL = Protocol(np.array(EPOCHS, np.int64), XI, EXPLORATION, RIDGE, TOLERANCE, MAX_ITERATIONS)
+PROTOCOL = LearningProtocol(np.array(EPOCHS, np.int64), XI, EXPLORATION, RIDGE, TOLERANCE, MAX_ITERATIONS)
 
 
 class Paper(NamedTuple):
-    """The numbers that the paper prints for a row: regret against the best member, and against the worst."""
+    """The numbers in the paper for a row: regret against the best algorithm, and against the worst."""
 
     w_best: int
     w_worst: int
@@ -53,7 +53,7 @@ TABLE = {
     "fast + simple-2": Paper(-39, -256),
     "simple-2 + constant-1.01": Paper(169, -5361),
     "simple-2 + constant-1.11": Paper(53, -1380),
-    "simple-2 + constant-1.11 (second)": Paper(57, -1288),  # the paper lists the portfolio twice: we take other policies
+    "simple-2 + constant-1.11 (second)": Paper(57, -1288),  # the paper lists the portfolio twice: we use other policies
     "simple + constant-1.08": Paper(54, -2622),
     "simple + constant-1.10": Paper(88, -1565),
     "simple + constant-1.14": Paper(-6, -297),
@@ -71,7 +71,7 @@ TABLE = {
     "simple-2 + constant-1.13 (no reset)": Paper(-16, -703),
     "simple-2 + constant-1.14 (no reset)": Paper(-125, -319),
 }
-"""The paper's Table 2, all 32 rows in its order."""
+"""Table 2 of the paper, all 32 rows in its order."""
 
 PAPER_INTERVAL = 6.0
 """The half width of the paper's 95 % intervals: "about ± 6"."""

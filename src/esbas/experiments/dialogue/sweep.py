@@ -2,29 +2,29 @@
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.engine import run_parts
+from esbas.errors import require
 from esbas.experiments.dialogue import constants
-from esbas.experiments.dialogue.constants import Policy
-from esbas.experiments.dialogue.portfolio import Algorithm, Row
-from esbas.experiments.dialogue.setup import GAME, PROTOCOL
+from esbas.experiments.dialogue.constants import Policies
+from esbas.experiments.dialogue.notation import DialogueAlgorithm, TableRow, parse
+from esbas.experiments.dialogue.setup import GAME, PROTOCOL, TABLE
+from esbas.experiments.options import SweepOptions
 from esbas.kernels.counter import run_key
-from esbas.kernels.dialogue import Member
-from esbas.kernels.negotiation import Members, Protocol, members, whole_run
+from esbas.kernels.dialogue.one_dialogue import Traits
+from esbas.kernels.dialogue.whole_runs import LearningProtocol, Members, members, whole_run
 from esbas.reporting import Results
 
 BLOCK = 50  # runs that are stored together
-Known = Mapping[str, list[Policy]]
 
 
 class Outcome(NamedTuple):
-    """What runs of one portfolio came to; the runs along the first axis."""
+    """The outcome of the runs of one portfolio, with the runs along the first axis."""
 
     returns: NDArray[np.float64]  # (R, epochs): the sum of the returns
     selections: NDArray[np.int64]  # (R, epochs, K)
@@ -37,20 +37,28 @@ class Outcome(NamedTuple):
         return totals
 
 
-def alone(row: Row) -> list[Row]:
-    """The canonical meta-algorithms of a row: each of its algorithms alone, equal ones once."""
-    return [Row(one.name, (one,), second=row.second and bool(one.mu)) for one in dict.fromkeys(row.algorithms)]
+def chosen_rows(names: Sequence[str], *, no_reset: bool = False) -> dict[str, TableRow]:
+    """The rows by name; "all" stands for the rows of the paper's table."""
+    require(len(names) > 0, "there is a row", "give a portfolio, or all", rows=names)
+    texts = [text for name in names for text in (TABLE if name.strip().lower() == "all" else [name])]
+    rows = [parse(text, constants=constants.stored()) for text in texts]
+    return {row.name: row for row in (row.without_reset() if no_reset else row for row in rows)}
 
 
-def portfolio(row: Row, known: Known, run: int) -> Members:
-    """The kernel's view of a row in this run: its constants' policies take turns, its learners have noise of their own."""
-    kinds: list[Member] = []
+def alone(row: TableRow) -> list[TableRow]:
+    """The canonical meta-algorithms of a row: each of its algorithms alone. Equal algorithms are listed once."""
+    return [TableRow(one.name, (one,), second=row.second and bool(one.mu)) for one in dict.fromkeys(row.algorithms)]
+
+
+def kernel_members(row: TableRow, policies: Policies, run: int) -> Members:
+    """The row in the form that the kernel takes. Runs use the policies of a constant in turn; each learner has its own noise."""
+    kinds: list[Traits] = []
     weights: list[NDArray[np.float64] | None] = []
     for k, algorithm in enumerate(row.algorithms):
         if algorithm.mu:
-            policies = constants.find(algorithm.mu, known, second=row.second)
-            kinds.append(Member(3, square=1, constant=1, keep=int(not row.reset)))
-            weights.append(policies[run % len(policies)].array)
+            found = constants.find(algorithm.mu, policies, second=row.second)
+            kinds.append(Traits(3, square=1, constant=1, keep=int(not row.reset)))
+            weights.append(found[run % len(found)].array)
         else:
             instance = row.algorithms[:k].count(algorithm)
             kinds.append(_learner(algorithm, instance))
@@ -58,50 +66,46 @@ def portfolio(row: Row, known: Known, run: int) -> Members:
     return members(kinds, weights)
 
 
-def _learner(algorithm: Algorithm, instance: int) -> Member:
+def _learner(algorithm: DialogueAlgorithm, instance: int) -> Traits:
     base, seed = 3 if algorithm.base == "simple" else 2, zlib.crc32(f"{algorithm.name} {instance}".encode())
-    return Member(base, noise=algorithm.noise, square=int(algorithm.squares), seed=seed)
+    return Traits(base, noise=algorithm.noise, square=int(algorithm.squares), seed=seed)
 
 
-def one_run(row: Row, known: Known, *, seed: int, run: int, protocol: Protocol = PROTOCOL) -> Outcome:
-    """One run as a whole; dialogue τ of run number `run` has the same costs, user and channel under every portfolio."""
-    values, arms, acts, _ = whole_run(run_key(seed, "dialogue", run), GAME, portfolio(row, known, run), protocol)
+def one_run(row: TableRow, policies: Policies, *, seed: int, run: int, protocol: LearningProtocol = PROTOCOL) -> Outcome:
+    """One run. Dialogue τ of run number `run` has the same costs, user and channel under every portfolio."""
+    values, arms, acts, _ = whole_run(run_key(seed, "dialogue", run), GAME, kernel_members(row, policies, run), protocol)
     starts = np.concatenate([[0], np.cumsum(protocol.epochs)[:-1]])
     chosen = arms[:, None] == np.arange(len(row.algorithms))  # (T, K)
     return Outcome(*(np.add.reduceat(column, starts, axis=0) for column in (values, chosen.astype(np.int64), acts)))
 
 
-def block(row: Row, known: Known, seed: int, protocol: Protocol, runs: Sequence[int]) -> dict[str, NDArray[Any]]:
+def block(
+    row: TableRow, policies: Policies, seed: int, protocol: LearningProtocol, runs: Sequence[int]
+) -> dict[str, NDArray[Any]]:
     """Several runs, stacked."""
-    outcomes = [one_run(row, known, seed=seed, run=run, protocol=protocol) for run in runs]
+    outcomes = [one_run(row, policies, seed=seed, run=run, protocol=protocol) for run in runs]
     return {key: np.stack([getattr(outcome, key) for outcome in outcomes]) for key in Outcome._fields}
 
 
-def sweep(
-    results: Results, rows: Iterable[Row], known: Known, *, runs: int, seed: int, jobs: int, protocol: Protocol
+def run_sweep(
+    options: SweepOptions, results: Results, rows: Iterable[TableRow], policies: Policies, *, protocol: LearningProtocol
 ) -> tuple[dict[str, Outcome], dict[str, Outcome]]:
-    """The outcomes of the rows, and of their algorithms alone, which rows share; each by name."""
+    """The outcomes of the rows, and those of each algorithm alone (which rows share), by name."""
     table = {row.name: row for row in rows}
     canonical = {one.name: one for row in table.values() for one in alone(row)}
     everything = canonical | table
     blocks = {
         f"{_file_name(name)}-{first:05d}": (
             name,
-            partial(block, row, known, seed, protocol, range(first, min(first + BLOCK, runs))),
+            partial(block, row, policies, options.seed, protocol, range(first, min(first + BLOCK, options.runs))),
         )
-        for first in range(0, runs, BLOCK)
+        for first in range(0, options.runs, BLOCK)
         for name, row in everything.items()
     }
-    finished = run_parts(
-        {part: work for part, (_, work) in blocks.items()},
-        load=results.part,
-        store=results.store_part,
-        jobs=jobs,
-        description="dialogue",
-    )
+    finished = options.run_parts(results, {part: work for part, (_, work) in blocks.items()}, description="dialogue")
     outcomes = {}
     for name in everything:
-        own = [finished[part] for part, (whose, _) in blocks.items() if whose == name]
+        own = [finished[part] for part, (owner, _) in blocks.items() if owner == name]
         outcomes[name] = Outcome(*(np.concatenate([arrays[key] for arrays in own]) for key in Outcome._fields))
     return {name: outcomes[name] for name in table}, {name: outcomes[name] for name in canonical}
 

@@ -1,4 +1,4 @@
-"""What the runs say: estimates per meta-algorithm, and the paper's claims beside them."""
+"""Estimates per meta-algorithm, and the paper's claims compared with them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas.experiments.gridworld.setup import RATES, Setup
-from esbas.kernels.fruit_grid import Counters
+from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Estimate, estimate, estimates
 
 Floats = NDArray[np.float64]
@@ -17,15 +17,15 @@ EARLY = 100_000  # the paper's "after 10^5"
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, what was measured, and whether both agree."""
+    """A sentence of the paper, the measured values, and whether they agree."""
 
     paper: str
     measured: str
-    verdict: str  # "holds", "more", "less", "no", "undecided" (the interval reaches over the border) or "not reached"
+    verdict: str  # "holds", "more", "less", "no", "undecided" (the interval contains the limit) or "not reached"
 
 
-class Analysis:
-    """The counters of all runs, per meta-algorithm, as means per episode."""
+class GridworldAnalysis:
+    """The counters of all runs as means per episode, by meta-algorithm."""
 
     def __init__(self, setup: Setup, counters: Mapping[str, Counters]) -> None:
         self.setup, self.edges = setup, setup.edges()
@@ -51,7 +51,7 @@ class Analysis:
         return self._counters[name].selections / self._widths[:, None]
 
     def bin_before(self, episode: int) -> int | None:
-        """The bin that ends nearest to this episode, if there is one within a twentieth of a decade."""
+        """The bin that ends closest to this episode; None if it is more than a twentieth of a decade away."""
         nearest = int(np.abs(np.log10(self.edges / episode)).argmin())
         return nearest if abs(np.log10(self.edges[nearest] / episode)) < 0.05 else None
 
@@ -65,7 +65,7 @@ class Analysis:
         return estimate(self.objective(name)[:, -1])
 
     def table(self) -> tuple[list[str], list[list[object]]]:
-        """The main numbers, one line per meta-algorithm."""
+        """The main results, one row per meta-algorithm."""
         header = ["meta-algorithm", "transitions per episode", "objective, last bin", "objective before 10^5"]
         rows: list[list[object]] = [
             [title(name), str(estimate(self.transitions(name))), str(self.final(name)), str(self.early(name) or "–")]
@@ -74,7 +74,6 @@ class Analysis:
         return header, rows
 
     def summary(self) -> dict[str, Any]:
-        """Everything as plain data and estimates."""
         return {
             "optimum": self.setup.grid.optimum(),
             "bins": self.edges,
@@ -93,7 +92,7 @@ class Analysis:
         }
 
     def claims(self) -> list[Claim]:
-        """The sentences of Section 5.1 that tell a number or an order."""
+        """The sentences of Section 5.1 that state a number or an order."""
         return [
             self._leader("SSBAS selects the rate 0.5 most in the first stages", 1000, "0.5"),
             self._leader("then preferably 0.01", 25_000, "0.01"),
@@ -114,15 +113,15 @@ class Analysis:
         k = arms.index(arm)
         rival = max((i for i in range(len(arms)) if i != k), key=lambda i: shares[:, i].mean())
         lead = estimate(shares[:, k] - shares[:, rival])
-        told = ", ".join(f"{arms[i]}: {_percent(estimate(shares[:, i]))}" for i in (k, rival))
-        return Claim(paper, f"{told} of the selections in the bin before {episode:,}", judge(lead, 0, 2, beyond=("no", "no")))
+        measured = ", ".join(f"{arms[i]}: {_percent(estimate(shares[:, i]))}" for i in (k, rival))
+        return Claim(paper, f"{measured} of the selections in the bin before {episode:,}", judge(lead, 0, 2, beyond=("no", "no")))
 
     def _extreme(self, paper: str, rate: str, *, sign: int) -> Claim:
         means = {str(each): sign * self.transitions(str(each)) for each in RATES}
         rival = min((name for name in means if name != rate), key=lambda name: means[name].mean())
-        told = ", ".join(f"{name}: {estimate(sign * means[name])}" for name in (rate, rival))
+        measured = ", ".join(f"{name}: {estimate(sign * means[name])}" for name in (rate, rival))
         margin = estimate(means[rival] - means[rate])
-        return Claim(paper, f"{told} transitions per episode", judge(margin, 0, np.inf, beyond=("no", "no")))
+        return Claim(paper, f"{measured} transitions per episode", judge(margin, 0, np.inf, beyond=("no", "no")))
 
     def _saving(self, paper: str, name: str, low: float, high: float) -> Claim:
         saved = estimate(self.transitions(name) - self.transitions("ssbas"))
@@ -138,7 +137,7 @@ class Analysis:
 
 
 def judge(measured: Estimate, low: float, high: float, *, beyond: tuple[str, str] = ("less", "more")) -> str:
-    """Whether the interval lies within these bounds, beyond one of them, or reaches over one; of a single run, nobody knows."""
+    """Whether the interval lies within the limits, beyond one of them, or contains one. A single run is always undecided."""
     least, most = measured.mean - measured.ci95, measured.mean + measured.ci95
     if low <= least and most <= high:
         return "holds"
@@ -148,7 +147,7 @@ def judge(measured: Estimate, low: float, high: float, *, beyond: tuple[str, str
 
 
 def title(name: str) -> str:
-    """A meta-algorithm's name for people."""
+    """The display name of a meta-algorithm."""
     if name in map(str, RATES):
         return f"rate {name}"
     return {"ssbas": "SSBAS", "esbas": "ESBAS", "annealed": "annealed rate"}.get(name, name)

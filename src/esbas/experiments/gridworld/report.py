@@ -1,10 +1,10 @@
-"""The results folder: table, claims, figures, report."""
+"""Tables, figures and the report."""
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from esbas.experiments.gridworld.analysis import Analysis, title
+from esbas.experiments.gridworld.analysis import GridworldAnalysis, title
 from esbas.experiments.gridworld.setup import RATES
 from esbas.reporting import Results, Section, estimates, terminal
 from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_panels, share_lines
@@ -12,8 +12,8 @@ from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label,
 _TIME = "meta-time τ [episodes]"
 
 
-def publish(results: Results, analysis: Analysis) -> None:
-    """Write everything, and print the tables."""
+def publish(results: Results, analysis: GridworldAnalysis) -> None:
+    """Write tables, figures, summary and report, and print the tables."""
     runs = len(analysis.transitions("ssbas"))
     header, rows = analysis.table()
     claims = ["the paper", "measured", "verdict"], [list(vars(claim).values()) for claim in analysis.claims()]
@@ -24,19 +24,19 @@ def publish(results: Results, analysis: Analysis) -> None:
     results.figure("time", time_figure(analysis))
     results.summary(analysis.summary() | {"claims": [vars(claim) for claim in analysis.claims()]})
     optimum = analysis.setup.grid.optimum()
-    last = f"The last bin are the episodes from {analysis.edges[-2] + 1:,} on." if len(analysis.edges) > 1 else ""
+    last = f"The last bin starts at episode {analysis.edges[-2] + 1:,}." if len(analysis.edges) > 1 else ""
     about = f"""{runs:,} runs of {analysis.setup.episodes:,} episodes for each meta-algorithm, with 95 % intervals. SSBAS chooses
-        among four Q-learners that differ in their learning rate, each of which learns from every transition; the others are one
-        learner alone. The objective is the time to eat all fruits, 200 if 100 steps did not suffice. {last} The best policy needs
-        {optimum:.3f} steps on average."""
+        among four Q-learners that differ in their learning rate; each of them learns from every transition. The other
+        meta-algorithms are one learner alone. The objective is the number of steps until all fruits are eaten, or 200 if 100
+        steps were not enough. {last} The optimal policy needs {optimum:.3f} steps on average."""
     sections = [
         Section("The map", "\n\n".join(f"`{row}`" for row in analysis.setup.grid.rows)),
-        Section("The paper's claims", table=claims, text="A claim holds if the whole interval lies where the paper says."),
+        Section("The paper's claims", table=claims, text="A claim holds if the whole interval agrees with it."),
         Section("Meta-algorithms", table=(header, rows), text=about),
         Section(
-            "Selections", figure="selection", caption="Share of each learning rate in the selections (the paper's Figure 5)."
+            "Selections", figure="selection", caption="Share of each learning rate in the selections (Figure 5 of the paper)."
         ),
-        Section("Time per episode", figure="time", caption="Mean objective with 95 % bands, and the optimum."),
+        Section("Time per episode", figure="time", caption="Mean objective with 95 % bands, and the optimum (dotted)."),
     ]
     results.report("Fruit grid: SSBAS over learning rates", sections)
     terminal.print_table(f"{runs:,} runs of {analysis.setup.episodes:,} episodes, 95 % intervals:", header, rows, bold=[0])
@@ -44,21 +44,21 @@ def publish(results: Results, analysis: Analysis) -> None:
     terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
-def selection_figure(analysis: Analysis) -> Figure:
-    """Figure 5: who is selected when, one panel per selector."""
+def selection_figure(analysis: GridworldAnalysis) -> Figure:
+    """Figure 5: the selection ratios over time, one panel per selector."""
     selectors = [name for name in analysis.names if len(analysis.arms[name]) > 1]
     figure, panels = new_panels(len(selectors), width=8, height=1 + 3 * len(selectors), share_x=True)
     for axes, name in zip(panels, selectors, strict=True):
         share_lines(axes, analysis.edges, analysis.shares(name).mean(axis=0).T, [f"rate {arm}" for arm in analysis.arms[name]])
         logarithmic(axes)
         label(axes, x=_TIME if axes is panels[-1] else "", y="selections [%]", title=title(name))
-        axes.set_xlim(min(10, analysis.edges[-1] / 2), analysis.edges[-1])  # before, every arm has its first turns
+        axes.set_xlim(min(10, analysis.edges[-1] / 2), analysis.edges[-1])  # the first episodes try every arm once
         legend(axes)
     return figure
 
 
-def time_figure(analysis: Analysis) -> Figure:
-    """Mean time per episode: the whole run, and below its late part magnified."""
+def time_figure(analysis: GridworldAnalysis) -> Figure:
+    """Mean time per episode: the whole run, and its later part enlarged."""
     figure, (whole, late) = new_panels(2, width=8, height=8)
     for axes in (whole, late):
         for name in analysis.names:
@@ -75,13 +75,13 @@ def time_figure(analysis: Analysis) -> Figure:
     whole.set_yticks([], minor=True)
     label(whole, x="", y="mean time per episode [steps]", title="The whole run")
     legend(whole)
-    _magnify(late, analysis)
-    label(late, x=_TIME, y="mean time per episode [steps]", title="Its later part")
+    _enlarge(late, analysis)
+    label(late, x=_TIME, y="mean time per episode [steps]", title="The later part")
     return figure
 
 
-def _magnify(axes: Axes, analysis: Analysis) -> None:
-    """The last two decades, from just below the optimum up to where most curves are at home."""
+def _enlarge(axes: Axes, analysis: GridworldAnalysis) -> None:
+    """Show the last two decades, from just below the optimum to where most curves are."""
     first, last = analysis.edges[-1] / 100, analysis.edges[-1]
     optimum = analysis.setup.grid.optimum()
     within = analysis.edges >= first
@@ -91,14 +91,14 @@ def _magnify(axes: Axes, analysis: Analysis) -> None:
 
 
 def _look(name: str) -> tuple[str, str, float]:
-    """A learning rate has the colour that it has among the selections."""
+    """Colour, style and width; a learning rate has the same colour as in the selection figure."""
     rates = [str(rate) for rate in RATES]
     if name in rates:
         return COLOURS[rates.index(name)], "-", 1.6
     return {"ssbas": (INK, "-", 2.6), "annealed": (COLOURS[5], "--", 1.8)}.get(name, (COLOURS[6], "-.", 1.8))
 
 
-def _curves(analysis: Analysis) -> tuple[list[str], list[list[object]]]:
+def _curves(analysis: GridworldAnalysis) -> tuple[list[str], list[list[object]]]:
     """Every point of every curve."""
     arms = sorted({arm for name in analysis.names for arm in analysis.arms[name]})
     rows: list[list[object]] = []

@@ -1,4 +1,4 @@
-"""The parts of the experiment: learners, meta-algorithms, bins. docs/gridworld.md tells what the paper leaves open."""
+"""What is compared: learners, meta-algorithms, bins. docs/gridworld.md lists what the paper leaves open."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -10,30 +10,30 @@ from numpy.typing import NDArray
 import esbas
 from esbas.envs import FruitGrid, FruitMap
 from esbas.errors import InvalidValueError, require
-from esbas.kernels.fruit_grid import FAILURE, MAX_STEPS, Learning
+from esbas.kernels.fruit_grid.whole_runs import FAILURE, MAX_STEPS, Learning
 from esbas.learners import TabularQ, schedules
 from esbas.objective import Objective, success_time
 from esbas.selectors.registry import make_selector
 
 RATES = (0.001, 0.01, 0.1, 0.5)
 XI = 0.25
-HORIZON = 100_000.0  # episodes until exploration has ceased
+HORIZON = 100_000.0  # episodes until exploration is 0
 DECAY = 0.0001  # of the annealed rate, 1 / (1 + 0.0001 τ)
 
 COMPILED = "ssbas", *map(str, RATES), "annealed"
-"""The meta-algorithms that the paper compares, compiled; ESBAS is, too."""
+"""The meta-algorithms that the paper compares. All of them are compiled, and ESBAS is as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """Everything that decides the numbers of a run but its seed."""
+    """Everything that determines the results of a run except its seed."""
 
     grid: FruitMap
     gamma: float
     epsilon: float
     episodes: int
     horizon: float = HORIZON
-    epochal: bool = False  # learners learn when an epoch starts, as under ESBAS
+    epochal: bool = False  # learners learn when an epoch starts, as with ESBAS
 
     def __post_init__(self) -> None:
         require(self.episodes >= 1, "episodes >= 1", episodes=self.episodes)
@@ -41,13 +41,13 @@ class Setup:
         require(0 <= self.epsilon <= 1, "0 <= epsilon <= 1", epsilon=self.epsilon)
 
     def learning(self, name: str) -> Learning:
-        """What learns under this meta-algorithm: all four rates under a selector, otherwise one."""
+        """The learners of this meta-algorithm: all four rates for a selector, otherwise one."""
         alone = {str(rate): (rate,) for rate in RATES} | {"annealed": (1.0,)}
         decay = DECAY if name == "annealed" else 0.0
         return Learning(alone.get(name, RATES), decay, gamma=self.gamma, epsilon=self.epsilon, horizon=self.horizon)
 
     def portfolio(self, name: str = "ssbas") -> list[TabularQ]:
-        """The same learners as ordinary objects, their tables in float32 as in compiled runs."""
+        """The same learners as `TabularQ` objects, with float32 tables as in compiled runs."""
         learning = self.learning(name)
         learners = [
             TabularQ(
@@ -65,7 +65,7 @@ class Setup:
         return learners
 
     def selector(self, name: str, *, seed: int) -> esbas.Selector:
-        """The meta-algorithm as an ordinary object."""
+        """The meta-algorithm as a selector object."""
         arms = [learner.name for learner in self.portfolio(name)]
         if len(arms) == 1:
             return esbas.Fixed(arms, epochs=[1] if self.epochal else None)
@@ -73,22 +73,20 @@ class Setup:
         return make_selector(name, arms, scale=None if raw else "auto", seed=seed)
 
     def environment(self) -> FruitGrid:
-        """The task as an ordinary object."""
         return FruitGrid(self.grid.text, max_steps=MAX_STEPS)
 
     def objective(self) -> Objective:
-        """The time to eat all fruits."""
         return success_time(failure=FAILURE)
 
     def edges(self) -> NDArray[np.int64]:
-        """(bins,): the last episode of each bin, a tenth of a decade wide: 10^(k/10) rounded, and the last one of the run."""
+        """(bins,): the last episode of each bin. Bins are a tenth of a decade wide and end at 10^(k/10), rounded."""
         edges = np.unique((10 ** (np.arange(10 * np.log10(self.episodes) + 1) / 10)).round().astype(np.int64))
-        inner = edges[edges < self.episodes * 10**-0.05]  # no bin at the end that is narrower than half of the others
+        inner = edges[edges < self.episodes * 10**-0.05]  # the last bin is at least half as wide as the others
         return np.append(inner, self.episodes)
 
 
 def read_map(given: str | None) -> FruitMap:
-    """A map from a file, or told in place with a slash between its rows; by default the one of the experiment."""
+    """A map from a file, or from rows separated by slashes. None gives the map of the experiment."""
     if given is None:
         return FruitMap()
     if set(given) <= set("F#./"):
@@ -97,5 +95,5 @@ def read_map(given: str | None) -> FruitMap:
         return FruitMap(Path(given).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text"
-        remedy = "name a text file, or give the rows with slashes between them, such as F#.#F/...../F#.#F"
+        remedy = "give a text file, or rows separated by slashes, such as F#.#F/...../F#.#F"
         raise InvalidValueError(f"`--map` must be a map, but {given!r}: {reason}: {remedy}") from error

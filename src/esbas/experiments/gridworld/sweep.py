@@ -1,4 +1,4 @@
-"""Many runs of every meta-algorithm, in blocks that are stored as they finish."""
+"""All runs of every meta-algorithm, in blocks that are stored as they finish."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import esbas
-from esbas.engine import run_parts
 from esbas.experiments.gridworld.setup import COMPILED, XI, Setup
-from esbas.kernels import fruit_grid
-from esbas.kernels.fruit_grid import Counters
-from esbas.kernels.random import stream
+from esbas.experiments.options import SweepOptions
+from esbas.kernels.fruit_grid import whole_runs
+from esbas.kernels.fruit_grid.random import stream
+from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Results
 
 BLOCK = 25  # runs that are stored together
@@ -20,25 +20,25 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def compiled_run(setup: Setup, name: str, *, seed: int, run: int) -> Counters:
-    """One run as a whole; run number `run` begins with the same random numbers under every meta-algorithm."""
-    task, learning = fruit_grid.task(setup.grid), setup.learning(name)
+    """One compiled run. Run number `run` starts with the same random numbers under every meta-algorithm."""
+    task, learning = whole_runs.task(setup.grid), setup.learning(name)
     epochal = setup.epochal or name == "esbas"
-    counted = fruit_grid.whole_run(stream(seed, "gridworld", run), task, learning, XI, epochal, setup.edges())
+    counted = whole_runs.whole_run(stream(seed, "gridworld", run), task, learning, XI, epochal, setup.edges())
     return Counters(*counted)
 
 
 def ordinary_run(setup: Setup, name: str, *, seed: int, run: int) -> Counters:
-    """One run of the ordinary objects, episode by episode: any selector of the library, and much slower."""
+    """One run with the library's objects, episode by episode: works with any selector, but is much slower."""
     env, portfolio = setup.environment(), setup.portfolio(name)
     run_seed = esbas.seeding.integer(seed, "gridworld", run)
     selector, edges = setup.selector(name, seed=run_seed), setup.edges()
     transitions, objective = np.zeros((2, len(edges)), np.int64)
     selections = np.zeros((len(edges), len(portfolio)), np.int64)
     keep = not selector.online
-    going = esbas.run(
+    episodes = esbas.run(
         env, portfolio, selector, episodes=setup.episodes, objective=setup.objective(), seed=run_seed, keep_data=keep
     )
-    for record in going:
+    for record in episodes:
         b = np.searchsorted(edges, record.number)
         transitions[b] += record.length
         objective[b] += int(record.value)
@@ -52,38 +52,34 @@ def block(one_run: Callable[..., Counters], setup: Setup, name: str, seed: int, 
     return {key: np.stack([getattr(counters, key) for counters in counted]) for key in Counters._fields}
 
 
-def sweep(
+def run_sweep(
+    options: SweepOptions,
     results: Results,
     setup: Setup,
     names: Sequence[str],
     *,
-    runs: int,
-    seed: int,
-    jobs: int,
     block_size: int = BLOCK,
     prefix: str = "",
     description: str = "fruit grid",
     note: Callable[[dict[str, Counters]], str] | None = None,
 ) -> dict[str, Counters]:
-    """All runs of the named meta-algorithms; per meta-algorithm its counters, the runs along the first axis.
+    """All runs of the named meta-algorithms. Returns the counters of each, with the runs along the first axis.
 
-    Parts are stored under names that begin with `prefix`; `note` tells what to show beside the progress, from what is finished.
+    The names of stored parts begin with `prefix`. `note` gives the text beside the progress, from the counters so far.
     """
     counters: dict[str, Counters] = {}
     for one_run, processes in ((compiled_run, False), (ordinary_run, True)):
         own_names = [name for name in names if (name not in (*COMPILED, "esbas")) == processes]
         blocks = {
-            f"{prefix}{name}-{first:05d}": (name, range(first, min(first + block_size, runs)))
-            for first in range(0, runs, block_size)
+            f"{prefix}{name}-{first:05d}": (name, range(first, min(first + block_size, options.runs)))
+            for first in range(0, options.runs, block_size)
             for name in own_names
         }
         joined = partial(_join, {part: name for part, (name, _) in blocks.items()})
-        finished = run_parts(
-            {part: partial(block, one_run, setup, name, seed, numbers) for part, (name, numbers) in blocks.items()},
-            load=results.part,
-            store=results.store_part,
-            jobs=jobs,
-            description=f"{description}, ordinary objects" if processes else description,
+        finished = options.run_parts(
+            results,
+            {part: partial(block, one_run, setup, name, options.seed, numbers) for part, (name, numbers) in blocks.items()},
+            description=f"{description}, not compiled" if processes else description,
             processes=processes,
             note=None if note is None else partial(_note, note, joined),
         )
@@ -100,7 +96,7 @@ def _note(
 
 
 def _join(names: Mapping[str, str], finished: Mapping[str, Arrays]) -> dict[str, Counters]:
-    """The finished parts of each meta-algorithm as one, in the order of their runs; `names` tells whose a part is."""
+    """Concatenate the finished parts of each meta-algorithm, in the order of the runs. `names` maps parts to meta-algorithms."""
     own: dict[str, list[Arrays]] = {}
     for part, name in names.items():
         if part in finished:

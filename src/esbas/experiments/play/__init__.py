@@ -8,56 +8,56 @@ import numpy as np
 
 import esbas
 from esbas import seeding
-from esbas.envs import NegotiationDialogue, negotiation_return, write_dialogues
-from esbas.envs.dialogue_transcript import outcome, transcript
+from esbas.envs import DialogueFeatures, NegotiationDialogue, negotiation_return, write_dialogues
+from esbas.envs.dialogue.transcript import outcome, transcript
 from esbas.errors import require
 from esbas.experiments.play.person import PersonAsSystem, PersonAsUser, Quit, ask
 from esbas.learner import Policy
-from esbas.learners import DialogueFeatures, LinearFQI, linear_constant
+from esbas.learners import LinearFQI, linear_constant
 
 TRAINING = 1280  # dialogues: seven epochs of 20, 20, 40, ..., 640
 
 
 @dataclass(frozen=True, kw_only=True)
 class Play:
-    """Negotiate with the machine: agree on one of four options that both players can afford, in few turns.
+    """Negotiate with the machine: agree on one of four options at a low cost for both players, in few turns.
 
-    The system does not always understand the user: three of ten proposals are taken for another one.
+    The system misunderstands three of ten proposals of the user.
     """
 
     side: Literal["user", "system"] = "user"
-    """Your side: the user, against a policy that is trained first (seconds), or the system, against the simulated user."""
+    """Your side: the user, with a policy that is trained first (seconds), or the system, with a simulated user."""
     dialogues: int | None = None
-    """How many; by default you are asked after each."""
+    """Number of dialogues. By default you are asked after each dialogue."""
     seed: int | None = None
-    """The same seed gives the same costs and misunderstandings; by default other ones each time."""
+    """The same seed gives the same costs and misunderstandings. By default they differ each time."""
     log: Path | None = None
-    """A file to which the dialogues are added, one JSON object per line; esbas.envs.UserModel.fit can learn from it."""
+    """A file to which the dialogues are appended, one JSON object per line. esbas.envs.UserModel.fit can learn from it."""
 
-
-def main(config: Play) -> None:
-    """Play until the person has had enough."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0]) if config.seed is None else config.seed
-    require(config.dialogues is None or config.dialogues >= 1, "dialogues >= 1", dialogues=config.dialogues)
-    writable = config.log is None or (config.log.parent.is_dir() and not config.log.is_dir())
-    require(writable, "the log is a file in a folder that exists", log=str(config.log))
-    as_user = config.side == "user"
-    env = NegotiationDialogue(user=PersonAsUser() if as_user else None)
-    policy: Policy = _trained(seed) if as_user else PersonAsSystem(env)
-    number = 0
-    try:
-        while config.dialogues is None or number < config.dialogues:
-            if config.dialogues is None and number > 0 and ask("\nAnother dialogue? (y, n)", ["y", "n"]) == "n":
-                break
-            number += 1
-            print(f"\n--- Dialogue {number} ---")
-            rng, env_seed = seeding.episode(seed, number)
-            _play(env, policy, rng=rng, seed=env_seed)
-            if config.log is not None:
-                write_dialogues(config.log, [env.dialogue], append=True)
-    except (Quit, KeyboardInterrupt):
-        print()
-    print("Good-bye.")
+    def run(self) -> None:
+        """Play dialogues until the person quits."""
+        seed = int(np.random.SeedSequence().generate_state(1)[0]) if self.seed is None else self.seed
+        require(seed >= 0, "seed >= 0", seed=seed)
+        require(self.dialogues is None or self.dialogues >= 1, "dialogues >= 1", dialogues=self.dialogues)
+        writable = self.log is None or (self.log.parent.is_dir() and not self.log.is_dir())
+        require(writable, "the log is a file in a folder that exists", log=str(self.log))
+        as_user = self.side == "user"
+        env = NegotiationDialogue(user=PersonAsUser() if as_user else None)
+        policy: Policy = _trained(seed) if as_user else PersonAsSystem(env)
+        number = 0
+        try:
+            while self.dialogues is None or number < self.dialogues:
+                if self.dialogues is None and number > 0 and ask("\nAnother dialogue? (y, n)", ["y", "n"]) == "n":
+                    break
+                number += 1
+                print(f"\n--- Dialogue {number} ---")
+                rng, env_seed = seeding.episode(seed, number)
+                _play(env, policy, rng=rng, seed=env_seed)
+                if self.log is not None:
+                    write_dialogues(self.log, [env.dialogue], append=True)
+        except (Quit, KeyboardInterrupt):
+            print()
+        print("Goodbye.")
 
 
 def _play(env: NegotiationDialogue, policy: Policy, *, rng: np.random.Generator, seed: int) -> None:

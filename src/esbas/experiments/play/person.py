@@ -6,25 +6,25 @@ from collections.abc import Sequence
 import numpy as np
 
 from esbas.envs import NegotiationDialogue, UserAct
-from esbas.envs.dialogue_log import SYSTEM, Act
-from esbas.envs.dialogue_transcript import cost_line, letter, turn
-from esbas.envs.dialogue_user import ACCEPT, HANG_UP, PROPOSE
-from esbas.envs.negotiation import ASK_REPEAT, END_DIAL, REF_INSIST, REF_NEW_PROP, SYSTEM_ACCEPT, Floats
+from esbas.envs.dialogue.log import SYSTEM, Act
+from esbas.envs.dialogue.negotiation import ASK_REPEAT, END_DIAL, REF_INSIST, REF_NEW_PROP, SYSTEM_ACCEPT, Floats
+from esbas.envs.dialogue.transcript import cost_line, letter, turn
+from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
 
 
-class Quit(Exception):  # noqa: N818  # nothing is wrong
-    """The person has had enough."""
+class Quit(Exception):  # noqa: N818  # not an error
+    """The person quits."""
 
 
 def ask(question: str, answers: Sequence[str]) -> str:
-    """One of the answers, typed in small or capital letters; `q`, or the end of the input, quits."""
+    """Ask until the person types one of the answers, in any case. `q`, or the end of the input, quits."""
     while True:
         try:
             given = input(f"{question} > ").strip().lower()
         except EOFError:
             raise Quit from None
         if not sys.stdin.isatty():
-            print(given)  # a terminal shows what is typed, a script's input is shown here
+            print(given)  # a terminal shows what is typed; the input of a script is shown here
         if given == "q":
             raise Quit
         if given in answers:
@@ -36,13 +36,11 @@ class PersonAsUser:
     """A user (see `esbas.envs.User`) whose acts are typed."""
 
     def start(self, costs: Sequence[float]) -> None:
-        """Show the person's costs."""
         self._options = [letter(option).lower() for option in range(len(costs))]
         self._spoken = False
-        print(f"You are the user. Your costs: {cost_line(costs)}. The system has costs of its own.")
+        print(f"You are the user. Your costs: {cost_line(costs)}. The system has other costs.")
 
     def answer(self, proposal: int | None, rng: np.random.Generator) -> UserAct:
-        """What the person types."""
         del rng
         options = "/".join(self._options)
         if proposal is None:
@@ -65,13 +63,12 @@ class PersonAsSystem:
         self.env = env  # to show what the system hears
 
     def act(self, observation: Floats, rng: np.random.Generator) -> int:
-        """What the person types."""
         del rng
         dialogue, order = self.env.dialogue, np.argsort(self.env.system_costs)
         number, _, heard, proposed, following = observation[:5].tolist()
         if number == 1:
             assert dialogue.system_costs is not None  # an environment's dialogue has them
-            print(f"You are the system. Your costs: {cost_line(dialogue.system_costs)}. The user has costs of its own.")
+            print(f"You are the system. Your costs: {cost_line(dialogue.system_costs)}. The user has other costs.")
         if dialogue.acts:
             print(turn(dialogue.acts[-1], SYSTEM))
         answers = {"r": ASK_REPEAT, "e": END_DIAL, "n": REF_NEW_PROP}

@@ -1,5 +1,41 @@
-"""`esbas reproduce stationary`: the regret of every bandit on arms that do not change, as a yardstick and a check."""
+"""The regret of every bandit on arms that do not change, as a reference.
 
-from esbas.experiments.stationary.command import Stationary, main
+docs/bandits.md shows the results.
+"""
 
-__all__ = ["Stationary", "main"]
+from dataclasses import dataclass
+from typing import ClassVar
+
+from esbas.errors import require
+from esbas.experiments.options import SweepOptions
+from esbas.experiments.stationary.report import publish
+from esbas.experiments.stationary.setup import Arms
+from esbas.experiments.stationary.sweep import run_sweep
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stationary(SweepOptions):
+    """The regret of every bandit on Bernoulli arms that do not change."""
+
+    command: ClassVar[str] = "esbas reproduce stationary"
+
+    runs: int = 200
+    """Independent runs of each bandit."""
+    rounds: int = 5000
+    """Rounds of each run."""
+    means: tuple[float, ...] = (0.6, 0.5, 0.4)
+    """The probability of a reward, for each arm."""
+
+    def check(self) -> None:
+        super().check()
+        require(self.rounds >= 2, "rounds >= 2", rounds=self.rounds)
+        valid = len(self.means) >= 1 and all(0 <= mean <= 1 for mean in self.means)
+        require(valid, "means are probabilities, one per arm", means=self.means)
+
+    def run(self) -> None:
+        results = self.open_results()
+        arms = Arms(means=self.means, rounds=self.rounds)
+        publish(results, run_sweep(self, results, arms), arms)
+
+
+EXPERIMENT = Stationary

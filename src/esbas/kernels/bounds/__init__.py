@@ -1,4 +1,4 @@
-"""Whole runs of meta-algorithms on synthetic learners, whose expectations are known."""
+"""Whole runs of meta-algorithms on synthetic learners with known expectations."""
 
 from esbas.kernels.bounds.balancing import balancing_regrets
 from esbas.kernels.bounds.exponential import exp3_regrets

@@ -5,22 +5,22 @@ import math
 import numpy as np
 
 from esbas.bandits.balancing import balancing_radius
-from esbas.kernels.bounds.play import Floats, Keys, Whole, count, play, take_largest, tell
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
+from esbas.kernels.bounds.play import Floats, Integers, Keys, count, play, record, take_largest
 
 radius = compiled(balancing_radius)
 
 
 @compiled
 def balancing_regrets(
-    expectations: Floats, keys: Keys, checkpoints: Whole, d_min: float, c: float, delta: float, estimating: bool
+    expectations: Floats, keys: Keys, checkpoints: Integers, d_min: float, c: float, delta: float, estimating: bool
 ) -> Floats:
-    """D³RB, which doubles an arm's coefficient when it proves too small, or, `estimating`, ED²RB, which estimates it."""
+    """D³RB, which doubles the coefficient of an arm when it is too small, or ED²RB (`estimating`), which estimates it."""
     shape, runs = (expectations.shape[1], len(keys)), len(keys)
     pulls, sums, indices, values = np.zeros(shape), np.zeros(shape), np.full(shape, np.inf), np.full(shape, d_min)
     radii = np.zeros(shape)
     arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
-    told, passed = np.zeros((runs, len(checkpoints))), 0
+    recorded, passed = np.zeros((runs, len(checkpoints))), 0
     for tau in range(1, len(expectations) + 1):
         take_largest(indices, arms)
         play(tau, expectations, keys, arms, rewards, regrets)
@@ -41,5 +41,5 @@ def balancing_regrets(
                 value = 2.0 * value if upper + value / root < lower else value
                 indices[arm, run] = -(value * root)
             values[arm, run] = value
-        passed = tell(tau, checkpoints, passed, regrets, told)
-    return told
+        passed = record(tau, checkpoints, passed, regrets, recorded)
+    return recorded

@@ -5,19 +5,19 @@ import math
 import numpy as np
 
 from esbas.bandits.exp3 import exp3_gain, mixed
-from esbas.kernels.bounds.play import Floats, Keys, Whole, draw, play, tell
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
+from esbas.kernels.bounds.play import Floats, Integers, Keys, draw, play, record
 
 gain, mix = compiled(exp3_gain), compiled(mixed)
 
 
 @compiled
-def exp3_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, gamma: float, alpha: float, batch: int) -> Floats:
-    """Exp3; with `alpha` > 0 weights are shared (Exp3.S), with `batch` > 0 it starts anew every so many rounds (Rexp3)."""
+def exp3_regrets(expectations: Floats, keys: Keys, checkpoints: Integers, gamma: float, alpha: float, batch: int) -> Floats:
+    """Exp3. With `alpha` > 0, weights are shared (Exp3.S); with `batch` > 0, it restarts after every `batch` rounds (Rexp3)."""
     shape, runs = (expectations.shape[1], len(keys)), len(keys)
     logs, chances = np.zeros(shape), np.zeros(shape)
     arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
-    told, passed = np.zeros((runs, len(checkpoints))), 0
+    recorded, passed = np.zeros((runs, len(checkpoints))), 0
     for tau in range(1, len(expectations) + 1):
         if batch > 0 and tau > 1 and (tau - 1) % batch == 0:
             logs[:], chances[:] = 0.0, 1.0 / len(logs)
@@ -26,8 +26,8 @@ def exp3_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, gamma: fl
         draw(tau, keys, chances, arms)
         play(tau, expectations, keys, arms, rewards, regrets)
         _learn(gamma, alpha, arms, rewards, chances, logs)
-        passed = tell(tau, checkpoints, passed, regrets, told)
-    return told
+        passed = record(tau, checkpoints, passed, regrets, recorded)
+    return recorded
 
 
 @compiled
@@ -44,7 +44,7 @@ def _chances(gamma: float, logs: Floats, chances: Floats) -> None:
 
 
 @compiled
-def _learn(gamma: float, alpha: float, arms: Whole, rewards: Floats, chances: Floats, logs: Floats) -> None:
+def _learn(gamma: float, alpha: float, arms: Integers, rewards: Floats, chances: Floats, logs: Floats) -> None:
     arms_n, runs = logs.shape
     for run in range(runs):
         arm = arms[run]

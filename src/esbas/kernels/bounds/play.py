@@ -1,9 +1,9 @@
-"""What all runs on synthetic learners share. Runs go in lockstep, one step of each at every meta-time: so loops are over runs.
+"""What all runs on synthetic learners share. Runs execute in lockstep, so inner loops are over runs.
 
-An array with a row per arm and a column per run is (K, R). Meta-time τ of a run draws two words of its stream, whoever plays: one
-for the reward, one for a bandit that chooses at random. So differences between meta-algorithms are differences of their choices.
-Each whole run is a function of expectations, (T, K), the runs' keys, (R,), and increasing checkpoints, (C,) within 1 .. T, and
-returns the short-sighted regret up to each checkpoint, (R, C).
+An array with a row per arm and a column per run is (K, R). Meta-time τ of a run draws two words of its stream under every
+meta-algorithm: one for the reward, one for a bandit that chooses at random. So differences between meta-algorithms are due to
+their choices alone. Each whole run is a function of expectations, (T, K), the keys of the runs, (R,), and increasing checkpoints,
+(C,) from 1 to T; it returns the short-sighted regret at each checkpoint, (R, C).
 """
 
 import math
@@ -11,17 +11,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
 from esbas.kernels.counter import uniform
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 
 @compiled
-def play(tau: int, expectations: Floats, keys: Keys, arms: Whole, rewards: Floats, regrets: Floats) -> None:
-    """Draw rewards, (R,), 0 or 1, of the chosen arms, (R,), and add up the short-sighted regret, (R,)."""
+def play(tau: int, expectations: Floats, keys: Keys, arms: Integers, rewards: Floats, regrets: Floats) -> None:
+    """Draw the rewards (0 or 1) of the chosen arms, and add the short-sighted regrets; all arrays are (R,)."""
     row = expectations[tau - 1]
     best = row.max()
     for run in range(len(arms)):
@@ -31,7 +31,7 @@ def play(tau: int, expectations: Floats, keys: Keys, arms: Whole, rewards: Float
 
 
 @compiled
-def draw(tau: int, keys: Keys, chances: Floats, arms: Whole) -> None:
+def draw(tau: int, keys: Keys, chances: Floats, arms: Integers) -> None:
     """Draw an arm with the given probabilities, (K, R), for each run."""
     last = len(chances) - 1
     for run in range(len(arms)):
@@ -46,7 +46,7 @@ def draw(tau: int, keys: Keys, chances: Floats, arms: Whole) -> None:
 
 
 @compiled
-def take_largest(indices: Floats, arms: Whole) -> None:
+def take_largest(indices: Floats, arms: Integers) -> None:
     """The arm with the largest index, (K, R), the first of equals, for each run."""
     for run in range(len(arms)):
         arms[run] = 0
@@ -56,7 +56,7 @@ def take_largest(indices: Floats, arms: Whole) -> None:
 
 
 @compiled
-def count(arms: Whole, rewards: Floats, pulls: Floats, sums: Floats) -> None:
+def count(arms: Integers, rewards: Floats, pulls: Floats, sums: Floats) -> None:
     """Add a round to the counts and sums of rewards, (K, R)."""
     for arm in range(len(pulls)):
         for run in range(len(arms)):
@@ -67,14 +67,14 @@ def count(arms: Whole, rewards: Floats, pulls: Floats, sums: Floats) -> None:
 
 @compiled
 def mean_or_first(total: float, pulls: float) -> float:
-    """The mean reward; infinite for an arm without a pull, so that it goes first."""
+    """The mean reward, or infinity for an arm without a pull, so that it is chosen first."""
     return total / pulls if pulls > 0.0 else math.inf
 
 
 @compiled
-def tell(tau: int, checkpoints: Whole, passed: int, regrets: Floats, told: Floats) -> int:
-    """At a checkpoint, keep the regrets; returns how many checkpoints are passed."""
+def record(tau: int, checkpoints: Integers, passed: int, regrets: Floats, recorded: Floats) -> int:
+    """Record the regrets if `tau` is a checkpoint. Returns the number of checkpoints passed."""
     if passed < len(checkpoints) and tau == checkpoints[passed]:
-        told[:, passed] = regrets
+        recorded[:, passed] = regrets
         return passed + 1
     return passed

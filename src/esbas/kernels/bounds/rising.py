@@ -5,21 +5,21 @@ import math
 import numpy as np
 
 from esbas.bandits.rising import rising_bonus
-from esbas.kernels.bounds.play import Floats, Keys, Whole, play, take_largest, tell
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
+from esbas.kernels.bounds.play import Floats, Integers, Keys, play, record, take_largest
 
 bonus = compiled(rising_bonus)
 
 
 @compiled
-def rising_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, epsilon: float, alpha: float, sigma: float) -> Floats:
+def rising_regrets(expectations: Floats, keys: Keys, checkpoints: Integers, epsilon: float, alpha: float, sigma: float) -> Floats:
     """R-less-UCB. Sums over its last h = ⌊ε n⌋ rewards are kept as `esbas.bandits.rising.RisingArm` keeps them."""
     shape, runs = (expectations.shape[1], len(keys)), len(keys)
     indices, pulls, windows = np.full(shape, np.inf), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     sums = np.zeros((4, *shape))  # of x(l), x(l - h), l x(l), l x(l - h)
     past = np.zeros((*shape, len(expectations)), np.uint8)  # each arm's rewards, in their order
     arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
-    told, passed = np.zeros((runs, len(checkpoints))), 0
+    recorded, passed = np.zeros((runs, len(checkpoints))), 0
     for tau in range(1, len(expectations) + 1):
         for arm in range(shape[0]):
             for run in range(runs):
@@ -33,12 +33,12 @@ def rising_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, epsilon
         for run in range(runs):
             arm = arms[run]
             _add(rewards[run], epsilon, past[arm, run], pulls[arm], windows[arm], sums[:, arm], run)
-        passed = tell(tau, checkpoints, passed, regrets, told)
-    return told
+        passed = record(tau, checkpoints, passed, regrets, recorded)
+    return recorded
 
 
 @compiled
-def _add(reward: float, epsilon: float, past: Whole, pulls: Whole, windows: Whole, sums: Floats, run: int) -> None:
+def _add(reward: float, epsilon: float, past: Integers, pulls: Integers, windows: Integers, sums: Floats, run: int) -> None:
     """One more reward of an arm: its window moves by one, or grows by one. Rewards are 0 or 1, so the sums are exact."""
     n = pulls[run] + 1
     h = math.floor(epsilon * n)

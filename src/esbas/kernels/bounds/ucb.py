@@ -3,8 +3,8 @@
 import numpy as np
 
 from esbas.bandits.ucb import ucb_bonus
-from esbas.kernels.bounds.play import Floats, Keys, Whole, count, mean_or_first, play, take_largest, tell
-from esbas.kernels.compile import compiled
+from esbas.compiling import compiled
+from esbas.kernels.bounds.play import Floats, Integers, Keys, count, mean_or_first, play, record, take_largest
 
 bonus = compiled(ucb_bonus)
 
@@ -19,12 +19,12 @@ def _indices(xi: float, total: float, pulls: Floats, sums: Floats, indices: Floa
 
 
 @compiled
-def ucb_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: float, restarts: bool) -> Floats:
+def ucb_regrets(expectations: Floats, keys: Keys, checkpoints: Integers, xi: float, restarts: bool) -> Floats:
     """UCB1 on all rounds; restarted at meta-times 2^β it is ESBAS."""
     shape, runs = (expectations.shape[1], len(keys)), len(keys)
     pulls, sums, indices = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
-    told, passed, since = np.zeros((runs, len(checkpoints))), 0, 0
+    recorded, passed, since = np.zeros((runs, len(checkpoints))), 0, 0
     for tau in range(1, len(expectations) + 1):
         if restarts and tau & (tau - 1) == 0:
             pulls[:], sums[:], since = 0.0, 0.0, tau - 1
@@ -32,17 +32,19 @@ def ucb_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: float,
         take_largest(indices, arms)
         play(tau, expectations, keys, arms, rewards, regrets)
         count(arms, rewards, pulls, sums)
-        passed = tell(tau, checkpoints, passed, regrets, told)
-    return told
+        passed = record(tau, checkpoints, passed, regrets, recorded)
+    return recorded
 
 
 @compiled
-def window_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: float, sizes: Whole, all_rounds: bool) -> Floats:
+def window_regrets(
+    expectations: Floats, keys: Keys, checkpoints: Integers, xi: float, sizes: Integers, all_rounds: bool
+) -> Floats:
     """UCB1 on the last `sizes[τ - 1]` rounds before round τ; n counts those, or with `all_rounds` every round so far."""
     shape, runs = (expectations.shape[1], len(keys)), len(keys)
     pulls, sums, indices = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
-    told, passed, start = np.zeros((runs, len(checkpoints))), 0, 0
+    recorded, passed, start = np.zeros((runs, len(checkpoints))), 0, 0
     rounds = np.zeros((len(expectations), runs), np.uint8)  # 2 arm + reward
     for tau in range(1, len(expectations) + 1):
         while start < tau - 1 - sizes[tau - 1]:
@@ -54,8 +56,8 @@ def window_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: flo
         count(arms, rewards, pulls, sums)
         for run in range(runs):
             rounds[tau - 1, run] = 2 * arms[run] + np.int64(rewards[run])
-        passed = tell(tau, checkpoints, passed, regrets, told)
-    return told
+        passed = record(tau, checkpoints, passed, regrets, recorded)
+    return recorded
 
 
 @compiled
@@ -69,12 +71,12 @@ def _expire(oldest: Floats, pulls: Floats, sums: Floats) -> None:
 
 
 @compiled
-def discounted_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi: float, discount: float) -> Floats:
+def discounted_regrets(expectations: Floats, keys: Keys, checkpoints: Integers, xi: float, discount: float) -> Floats:
     """D-UCB: x_k + 2 √(ξ ln n / n_k), where a round that s others followed counts γ^s."""
     shape, runs = (expectations.shape[1], len(keys)), len(keys)
     pulls, means, indices = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     arms, rewards, regrets = np.zeros(runs, np.int64), np.zeros(runs), np.zeros(runs)
-    told, passed = np.zeros((runs, len(checkpoints))), 0
+    recorded, passed = np.zeros((runs, len(checkpoints))), 0
     totals = np.zeros(runs)
     for tau in range(1, len(expectations) + 1):
         totals[:] = 0.0
@@ -94,5 +96,5 @@ def discounted_regrets(expectations: Floats, keys: Keys, checkpoints: Whole, xi:
                     pulls[arm, run] += 1.0
                     step = 1.0 / pulls[arm, run] * (rewards[run] - means[arm, run])
                     means[arm, run] = means[arm, run] + step if known else rewards[run]
-        passed = tell(tau, checkpoints, passed, regrets, told)
-    return told
+        passed = record(tau, checkpoints, passed, regrets, recorded)
+    return recorded

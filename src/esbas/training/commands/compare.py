@@ -10,10 +10,9 @@ from typing import Annotated
 import tyro
 
 from esbas.errors import InvalidValueError, require
-from esbas.objective import Objective
+from esbas.objective import Objective, make_objective
 from esbas.reporting import Results
 from esbas.training.folder import open_folder
-from esbas.training.objectives import find_objective
 from esbas.training.reports.comparison import ComparedTraining, default_threshold, publish
 
 COMMAND = "esbas compare "
@@ -69,7 +68,7 @@ def _common_objective(trainings: Sequence[ComparedTraining]) -> Objective:
             if one != two:
                 message = f"trainings must have the same {kind}, but {first.name!r} has {one!r} and {other.name!r} has {two!r}"
                 raise InvalidValueError(f"{message}: compare trainings with the same {kind}")
-    return find_objective(first.plan.objective)
+    return make_objective(first.plan.objective)
 
 
 def _clear(out: Path) -> None:

@@ -13,15 +13,13 @@ from esbas import seeding
 from esbas.engine.progress import Progress
 from esbas.errors import NotEpisodicError, SaveFileError, require, unknown
 from esbas.learner import Learner, Policy
-from esbas.objective import Objective
+from esbas.objective import Objective, make_objective
 from esbas.reporting import estimate
 from esbas.reporting.files import write_csv, write_json
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder, open_folder
-from esbas.training.objectives import find_objective
 from esbas.training.reports import curves
 from esbas.training.reports.recording import RenderedTask
-from esbas.training.run_access import close, learners_of, objective_of, steps_done
 from esbas.training.runs.episode_log import Episodes, read_episodes
 from esbas.training.runs.one_run import run_folder
 from esbas.training.runs.plan import Plan
@@ -79,10 +77,10 @@ def main(config: Evaluate) -> None:
         finally:
             rendered.close()
     finally:
-        close(run)
+        run.close()
     explores = config.explore or not (hasattr(learner, "greedy_policy") or learner.stationary)
-    measures = objective_of(run), esbas.total_return(), esbas.episode_length()
-    about = {"learner": learner.name, "seed": seed, "steps of training": steps_done(run), "explores": explores}
+    measures = run.objective, esbas.total_return(), esbas.episode_length()
+    about = {"learner": learner.name, "seed": seed, "steps of training": run.steps, "explores": explores}
     _publish(training.folder, about | {"eval_seed": config.eval_seed}, measures, trajectories)
     if explores and not config.explore:
         print_text(f"Learner {learner.name!r} has no greedy_policy(): it explored as in training.")
@@ -91,7 +89,9 @@ def main(config: Evaluate) -> None:
 
 def _find_run(training: TrainingFolder, seed: int | None) -> int:
     """The given seed, or that of the run with the best end."""
-    require(seed is None or seed in training.seeds, "the seed is one of the training's", seed=seed, seeds=training.seeds)
+    require(
+        seed is None or seed in training.seeds, "the seed is one of the seeds of the training", seed=seed, seeds=training.seeds
+    )
     wanted = training.seeds if seed is None else (seed,)
     directories = {each: run_folder(training.folder, each) for each in wanted}
     runs = {each: read_episodes(directory) for each, directory in directories.items() if (directory / "checkpoint.npz").exists()}
@@ -99,13 +99,13 @@ def _find_run(training: TrainingFolder, seed: int | None) -> int:
         which = "a run" if seed is None else f"the run of seed {seed}"
         message = f"{which} must have a checkpoint, but there is none in {str(training.folder)!r} yet"
         raise SaveFileError(f"{message}: wait for the first one, or `esbas resume {training.folder}`")
-    objective = find_objective(training.plan.objective)
+    objective = make_objective(training.plan.objective)
     return max((each for each in runs if len(runs[each])), key=lambda each: objective.score(curves.last_mean(runs[each])))
 
 
 def _find_member(run: esbas.Run, episodes: Episodes, name: str | None) -> Learner:
     """The learner with the given name, or the one that controlled most episodes at the end."""
-    members, objective = {learner.name: learner for learner in learners_of(run)}, objective_of(run)
+    members, objective = {learner.name: learner for learner in run.learners}, run.objective
     if name is None:
         late = slice(run.number - curves.late(run.number), run.number)  # episodes after the checkpoint do not count
         arms, values = episodes.learners[late], episodes.values[late]
@@ -122,7 +122,6 @@ def _play(policy: Policy, rendered: RenderedTask, plan: Plan, config: Evaluate, 
     with Progress(f"{plan.env_id}, {name}", total=config.episodes) as progress:
         for number in range(1, config.episodes + 1):
             rng = seeding.generator(config.eval_seed, "evaluation", number)
-            getattr(policy, "start", lambda: None)()
             env, seed = rendered.for_episode(number), int(rng.integers(2**31))
             try:
                 trajectories.append(esbas.play(env, policy, rng=rng, seed=seed, max_steps=plan.max_steps))
@@ -141,9 +140,7 @@ def _publish(
         "terminated": [int(each.terminated) for each in trajectories],
         "truncated": [int(each.truncated) for each in trajectories],
     }
-    columns = {
-        measure.name: np.array([measure(each) for each in trajectories]) for measure in measures
-    }  # equal names give one column
+    columns = {measure.name: np.array([measure(each) for each in trajectories]) for measure in measures}
     header, numbers = ["episode", *columns, *ends], range(1, len(trajectories) + 1)
     lines = zip(numbers, *(column.tolist() for column in columns.values()), *ends.values(), strict=True)
     write_csv(folder / "evaluation.csv", header, lines)

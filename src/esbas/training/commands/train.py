@@ -1,5 +1,6 @@
 """`esbas train ENV_ID`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
 
+import tomllib
 from pathlib import Path
 
 from esbas.errors import InvalidValueError, require
@@ -10,7 +11,6 @@ from esbas.training.display.live_view import LiveView
 from esbas.training.folder import COMMAND, PORTFOLIO, TrainingFolder
 from esbas.training.portfolios.recipe import Recipe, example
 from esbas.training.reports.training_report import publish
-from esbas.training.run_access import close
 from esbas.training.runs.one_run import run_folder
 from esbas.training.runs.plan import Plan
 from esbas.training.runs.seeds import train_seeds
@@ -47,7 +47,7 @@ def train(training: TrainingFolder) -> None:
 def _try_build(plan: Plan, seed: int, folder: Path) -> None:
     """Build a run once, so that errors in the options are raised before a folder is created."""
     if not run_folder(folder, seed).exists():
-        close(plan.start(seed))
+        plan.start(seed).close()
 
 
 def _announce(training: TrainingFolder) -> None:
@@ -62,7 +62,7 @@ def _write_portfolio(path: Path, recipe: Recipe) -> None:
     """Keep the portfolio with the results."""
     if not path.exists():
         path.write_text(recipe.text, "utf-8")
-    elif path.read_text("utf-8") != recipe.text:
+    elif tomllib.loads(path.read_text("utf-8")) != tomllib.loads(recipe.text):  # comments may differ
         message = f"the portfolio of a training must stay the same, but {str(path)!r} differs from the given one"
         raise InvalidValueError(f"{message}: give another --out, or `esbas resume {path.parent}`")
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import esbas
 from esbas.runner import EpisodeRecord
-from esbas.training.run_access import episode_budget, learners_of, step_budget, steps_done
 
 RECENT = 50  # episodes over which values are averaged
 WINDOW = 100  # episodes over which shares of control are counted
@@ -48,10 +47,10 @@ class StatusTracker:
         self._run, self._seed = run, seed
         self._values: deque[float] = deque(maxlen=RECENT)
         self._arms: deque[str] = deque(maxlen=WINDOW)
-        self._own: dict[str, deque[float]] = {name: deque(maxlen=OWN) for name in (learner.name for learner in learners_of(run))}
+        self._own: dict[str, deque[float]] = {name: deque(maxlen=OWN) for name in run.selector.arms}
         self._episodes, self._faults, self._away = Counter[str](), Counter[str](), Counter[str]()
         self._control = Counter[str]()  # of the last episodes
-        self._start, self._first, self._begun = time.monotonic(), steps_done(run), self._progress()
+        self._start, self._first, self._begun = time.monotonic(), run.steps, self._progress()
 
     def add_episode(self, arm: str, value: float) -> None:
         """Add an episode; also for episodes from before an interruption."""
@@ -75,7 +74,7 @@ class StatusTracker:
             self.add_fault(record.number, fault.arm, fault.dismissed)
 
     def status(self) -> Status:
-        steps, elapsed, progress = steps_done(self._run), time.monotonic() - self._start, self._progress()
+        steps, elapsed, progress = self._run.steps, time.monotonic() - self._start, self._progress()
         speed = (steps - self._first) / elapsed if elapsed > 0 else 0.0
         gained = progress - self._begun
         left = elapsed * (1 - progress) / gained if gained > 0 else float("nan")
@@ -90,7 +89,7 @@ class StatusTracker:
 
     def _progress(self) -> float:
         run = self._run
-        budgets = (steps_done(run), step_budget(run)), (run.number, episode_budget(run))
+        budgets = (run.steps, run.budget.steps), (run.number, run.budget.episodes)
         parts = [done / limit for done, limit in budgets if limit]
         return min(1.0, max(parts, default=0.0))
 

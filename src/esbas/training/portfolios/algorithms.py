@@ -10,11 +10,10 @@ from esbas import learners
 from esbas.errors import SpaceError, require
 from esbas.learner import Learner, RandomPolicy
 from esbas.learners import Constant, TabularQ
+from esbas.learners.d3 import names as d3_names
 from esbas.registry import Registry
-from esbas.training.portfolios.build import CONTINUOUS, DISCRETE, OTHER, Algorithm, BuildContext, algorithm_of, kind_of
-from esbas.training.portfolios.learner_modules import find_module
+from esbas.training.portfolios.build import CONTINUOUS, DISCRETE, OTHER, AlgorithmSpec, BuildContext, algorithm_of, kind_of
 
-_D3_NAMES = find_module("d3_names")
 _SPACES = "observation_space", "action_space"
 _SB3_MEMORY = "buffer_size", "replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage"
 _SB3_SDE = "use_sde", "sde_sample_freq", "use_sde_at_warmup"  # needs its own memory
@@ -44,8 +43,9 @@ def _d3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
 
 
 def _sb3_class(key: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = find_module("sb3_hooks").algorithm(key)
-    return found
+    from esbas.learners.sb3 import hooks
+
+    return hooks.algorithm(key)
 
 
 def _sb3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
@@ -58,8 +58,8 @@ def _sb3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
     return learners.SB3Learner(name, key, replay=context.replay, total_steps=context.steps, options=options, seed=context.seed)
 
 
-def _of_sb3(key: str, title: str, actions: str) -> Algorithm:
-    return Algorithm(
+def _of_sb3(key: str, title: str, actions: str) -> AlgorithmSpec:
+    return AlgorithmSpec(
         title=title,
         actions=(actions,),
         signature=partial(_sb3_class, key),
@@ -70,9 +70,9 @@ def _of_sb3(key: str, title: str, actions: str) -> Algorithm:
     )
 
 
-def _of_d3(key: str) -> Algorithm:
-    tables = {DISCRETE: _D3_NAMES.DISCRETE, CONTINUOUS: _D3_NAMES.CONTINUOUS}
-    return Algorithm(
+def _of_d3(key: str) -> AlgorithmSpec:
+    tables = {DISCRETE: d3_names.DISCRETE, CONTINUOUS: d3_names.CONTINUOUS}
+    return AlgorithmSpec(
         title=f"d3rlpy {key}",
         actions=tuple(kind for kind, table in tables.items() if key in table),
         signature=lambda: learners.D3Learner,
@@ -85,11 +85,11 @@ def _no_options() -> None:
     """The signature of algorithms without options."""
 
 
-_BUILT_IN: dict[str, Algorithm] = {
-    "dqn": Algorithm(
+_BUILT_IN: dict[str, AlgorithmSpec] = {
+    "dqn": AlgorithmSpec(
         title="DQN", actions=(DISCRETE,), signature=lambda: learners.DQN, make=_dqn, reserved=("name", "replay", "seed")
     ),
-    "tabular_q": Algorithm(
+    "tabular_q": AlgorithmSpec(
         title="tabular Q",
         actions=(DISCRETE,),
         observations=(DISCRETE,),
@@ -97,7 +97,7 @@ _BUILT_IN: dict[str, Algorithm] = {
         make=_tabular_q,
         reserved=("name", "states", "actions"),
     ),
-    "fqi": Algorithm(
+    "fqi": AlgorithmSpec(
         title="FQI",
         actions=(DISCRETE,),
         signature=lambda: learners.FittedQ,
@@ -105,7 +105,7 @@ _BUILT_IN: dict[str, Algorithm] = {
         reserved=("name", *_SPACES, "seed"),
         hints={"regressor": str},
     ),
-    "random": Algorithm(
+    "random": AlgorithmSpec(
         title="random", actions=(DISCRETE, CONTINUOUS, OTHER), signature=lambda: _no_options, make=_random, reserved=()
     ),
     "sb3.dqn": _of_sb3("dqn", "SB3 DQN", DISCRETE),
@@ -114,19 +114,19 @@ _BUILT_IN: dict[str, Algorithm] = {
     "sb3.td3": _of_sb3("td3", "TD3", CONTINUOUS),
     "sb3.ddpg": _of_sb3("ddpg", "DDPG", CONTINUOUS),
     "sb3.tqc": _of_sb3("tqc", "TQC", CONTINUOUS),
-    **{f"d3rlpy.{key}": _of_d3(key) for key in _D3_NAMES.DISCRETE | _D3_NAMES.CONTINUOUS},
+    **{f"d3rlpy.{key}": _of_d3(key) for key in d3_names.DISCRETE | d3_names.CONTINUOUS},
 }
 
-ALGORITHMS: Registry[Algorithm | type[Any]] = Registry("algorithm")
+ALGORITHMS: Registry[AlgorithmSpec | type[Any]] = Registry("algorithm")
 """The algorithms that a portfolio can name. `@ALGORITHMS.register("name")` adds a learner class of your own."""
 for _name, _algorithm in _BUILT_IN.items():
     ALGORITHMS.add(_name, _algorithm)
 
 
-def find_algorithm(name: str) -> Algorithm:
+def find_algorithm(name: str) -> AlgorithmSpec:
     """The algorithm with this name, or for the learner class `module:Class`; see `algorithm_of`."""
     found = ALGORITHMS.find(name)
-    return found if isinstance(found, Algorithm) else algorithm_of(name, found)
+    return found if isinstance(found, AlgorithmSpec) else algorithm_of(name, found)
 
 
 def check_spaces(algorithm: str, context: BuildContext) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from esbas import spaces
 from esbas.errors import InvalidValueError
 from esbas.learner import Learner
-from esbas.learners.replay import SharedReplay
+from esbas.learners import SharedReplay
 from esbas.training.options import checked, parameters_of
 
 DISCRETE, CONTINUOUS, OTHER = "discrete", "continuous", "other"
@@ -41,7 +41,7 @@ class BuildContext:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm:
+class AlgorithmSpec:
     """An algorithm that a portfolio can name.
 
     Attributes:
@@ -71,7 +71,7 @@ class Algorithm:
         )
 
 
-def algorithm_of(name: str, learner_class: Any) -> Algorithm:
+def algorithm_of(name: str, learner_class: Any) -> AlgorithmSpec:
     """The algorithm for a learner class of your own; `name` is the name that the portfolio uses, for errors.
 
     The class is called with the name of the learner, with the arguments in `TASK` as far as its signature has them, and with
@@ -86,7 +86,7 @@ def algorithm_of(name: str, learner_class: Any) -> Algorithm:
         message = f"a learner class must have the name of the learner as its first argument, but {name!r} has not"
         raise InvalidValueError(f"{message}: define __init__(self, name, ...)")
     task = tuple(each for each in TASK if each in parameters)
-    return Algorithm(
+    return AlgorithmSpec(
         title=getattr(learner_class, "__name__", name.rpartition(":")[2]),
         actions=(DISCRETE, CONTINUOUS, OTHER),
         signature=lambda: learner_class,

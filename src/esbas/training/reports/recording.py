@@ -13,7 +13,7 @@ from gymnasium.error import DependencyNotInstalled
 from PIL import Image
 
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError
-from esbas.reporting.files import write_atomically
+from esbas.files import write_atomically
 from esbas.training.options import first_line
 
 WIDTH = 400

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from esbas.objective import make_objective
 from esbas.reporting import Estimate, Results, Section, estimate, estimates
 from esbas.reporting.figures import COLOURS, curve_with_band, label, legend, new_panels, stacked_shares
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder
-from esbas.training.objectives import find_objective
 from esbas.training.reports import curves
 from esbas.training.runs.episode_log import read_episodes, read_faults
 from esbas.training.runs.one_run import read_clock, run_folder
@@ -30,7 +30,7 @@ class TrainingSummary:
         self.runs = {seed: run for seed, run in played.items() if len(run)}
         self.faults = {seed: read_faults(directories[seed]) for seed in self.runs}
         self.names = list(training.plan.recipe.names)
-        self.unit = find_objective(training.plan.objective).name
+        self.unit = make_objective(training.plan.objective).name
         self.seconds = {seed: float(read_clock(directories[seed]).get("seconds", math.nan)) for seed in self.runs}
 
     @property

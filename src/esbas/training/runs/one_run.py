@@ -13,7 +13,6 @@ import esbas
 from esbas.errors import EsbasError, TrainingError
 from esbas.reporting.files import write_json
 from esbas.training.display.status import Status, StatusTracker
-from esbas.training.run_access import close, steps_done
 from esbas.training.runs.episode_log import RunLog, read_episodes, read_faults
 from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan
@@ -82,15 +81,12 @@ def _train(
     run = plan.resume(path, seed) if path.exists() else plan.start(seed)
     tracker, checkpoints = StatusTracker(run, seed=seed), _Checkpoints(directory, path, saving.checkpoint_every)
     try:
-        with (
-            RunLog(directory, upto=run.number) as log,
-            _tensorboard(directory, steps=steps_done(run), saving=saving) as tensorboard,
-        ):
+        with RunLog(directory, upto=run.number) as log, _tensorboard(directory, steps=run.steps, saving=saving) as tensorboard:
             _add_earlier(tracker, directory)
             report(tracker.status())
             reported = time.monotonic()
             for record in run:
-                log.add(record, steps=steps_done(run))
+                log.add(record, steps=run.steps)
                 tracker.add_record(record)
                 stopped = run.done or stop()
                 if stopped or checkpoints.is_due():
@@ -105,7 +101,7 @@ def _train(
                     break
         checkpoints.write_clock(run)
     finally:
-        close(run)
+        run.close()
 
 
 class _Checkpoints:
@@ -130,7 +126,7 @@ class _Checkpoints:
 
     def write_clock(self, run: esbas.Run) -> None:
         """Write clock.json. It is written again at the end, because a kill may have come between checkpoint and clock."""
-        progress = {"episodes": run.number, "steps": steps_done(run), "finished": run.done}
+        progress = {"episodes": run.number, "steps": run.steps, "finished": run.done}
         write_json(self._clock, {"seconds": round(self._seconds, 3), **progress})
 
 

@@ -8,8 +8,8 @@ import esbas
 from esbas import session
 from esbas.errors import require
 from esbas.learner import Learner
-from esbas.selectors.registry import make_selector
-from esbas.training.objectives import find_objective
+from esbas.objective import make_objective
+from esbas.selectors import make_selector
 from esbas.training.portfolios.recipe import Recipe
 from esbas.training.tasks import make_task
 
@@ -24,7 +24,7 @@ class Plan:
         env_id: of a Gymnasium environment.
         recipe: the portfolio.
         selector: a name; see `esbas.selectors.make_selector`.
-        objective: a name; see `esbas.training.objectives.find_objective`.
+        objective: a name; see `esbas.objective.make_objective`.
         steps, episodes: the budget, in one of the two.
         wrappers: of the environment, the innermost first; see `make_task`.
         max_steps: an episode with more steps is an error.
@@ -46,7 +46,7 @@ class Plan:
         one = (self.steps is None) != (self.episodes is None)
         require(one, "the budget is given in steps or in episodes", "give one of the two", **budget)
         require((self.steps or self.episodes or 0) >= 1, "the budget is at least 1", **budget)
-        find_objective(self.objective)
+        make_objective(self.objective)
 
     def task(self, *, render_mode: str | None = None) -> Any:
         return make_task(self.env_id, wrappers=self.wrappers, render_mode=render_mode)
@@ -60,7 +60,7 @@ class Plan:
             selector,
             episodes=self.episodes,
             steps=self.steps,
-            objective=find_objective(self.objective),
+            objective=make_objective(self.objective),
             seed=seed,
             max_steps=self.max_steps,
             keep_data=session.needs_data(learners, selector),
@@ -69,7 +69,7 @@ class Plan:
 
     def resume(self, checkpoint: str | os.PathLike[str], seed: int) -> esbas.Run:
         """Build the run that was saved in this file."""
-        objective = find_objective(self.objective)
+        objective = make_objective(self.objective)
         return session.resume(checkpoint, *self._parts(seed), objective=objective, time_limit=self.time_limit)
 
     def _parts(self, seed: int) -> tuple[Any, list[Learner], esbas.Selector]:

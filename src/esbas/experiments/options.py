@@ -1,0 +1,109 @@
+"""What all experiments share: common options, their checks, the results folder, and parallel runs."""
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+from esbas.engine import Finished, run_parts
+from esbas.errors import require
+from esbas.reporting import Results
+
+NOT_DECISIVE = ("jobs", "engine", "out")
+"""Options that do not change the results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(ABC):
+    """An experiment with many independent runs. Subclasses add options as dataclass fields and define `run`.
+
+    >>> from functools import partial
+    >>> import numpy as np
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Dice(SweepOptions):
+    ...     sides: int = 6
+    ...
+    ...     def run(self) -> None:
+    ...         results = self.open_results()
+    ...         rolls = self.run_parts(results, {"rolls": partial(roll, self.sides, self.runs, self.seed)})["rolls"]
+    ...         results.summary({"mean": rolls["values"].mean()})
+
+    Class attributes:
+        command: the command that runs the experiment. By default `esbas reproduce module:Class`.
+        min_runs: the smallest number of runs.
+    """
+
+    command: ClassVar[str]
+    min_runs: ClassVar[int] = 1
+
+    runs: int = 100
+    """Independent runs of each method."""
+    seed: int = 0
+    """The same seed gives the same results."""
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    """Blocks of runs that execute at the same time. The results do not depend on it."""
+    engine: str | None = None
+    """Where the runs execute: threads, processes, or module:Class. By default, the one that is faster for the experiment."""
+    out: Path | None = None
+    """Folder for tables, figures, report.html and summary.json. By default ./esbas-NAME, with the name of the experiment."""
+
+    def __init_subclass__(cls) -> None:
+        if "command" not in cls.__dict__:
+            cls.command = f"esbas reproduce {cls.__module__}:{cls.__qualname__}"
+
+    @abstractmethod
+    def run(self) -> None:
+        """Execute the runs that are not finished yet; write tables, figures and the report."""
+
+    def check(self) -> None:
+        """Raise an error if an option is invalid. Subclasses extend it."""
+        require(self.runs >= self.min_runs, f"runs >= {self.min_runs}", runs=self.runs)
+        require(self.seed >= 0, "seed >= 0", seed=self.seed)
+        require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
+
+    def settings(self) -> dict[str, object]:
+        """The options that determine the results, as they are recorded in config.json. None stands for the default."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_DECISIVE}
+
+    def open_results(self) -> Results:
+        """Check the options, then open the results folder. A folder with the results of other settings is refused."""
+        self.check()
+        name = re.split(r"[\s.:]", self.command)[-1].lower()
+        folder = Path(f"esbas-{name}") if self.out is None else self.out
+        return Results(folder, command=self.command, config=self.settings())
+
+    def run_parts(
+        self,
+        results: Results,
+        parts: Mapping[str, Callable[[], Mapping[str, Any]]],
+        *,
+        description: str = "runs",
+        processes: bool = False,
+        note: Callable[[Finished], str] | None = None,
+    ) -> Finished:
+        """Run the parts that `results` does not have yet, and store each part when it is finished.
+
+        Args:
+            results: the results folder.
+            parts: functions that return named arrays, by part name. They must be picklable, since any engine may run them.
+            description: text of the progress line.
+            processes: whether processes suit the parts better than threads (parts in plain Python). `engine` has precedence.
+            note: text beside the progress, from the parts that are finished so far.
+
+        Returns:
+            The arrays of all parts, in the order of `parts`.
+        """
+        chosen: dict[str, Any] = {} if self.engine is None else {"engine": self.engine}
+        return run_parts(
+            parts,
+            load=results.part,
+            store=results.store_part,
+            jobs=self.jobs,
+            description=description,
+            processes=processes,
+            note=note,
+            **chosen,
+        )

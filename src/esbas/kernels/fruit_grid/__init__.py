@@ -1,0 +1,1 @@
+"""The fruit collection task, compiled: random numbers and whole runs of SSBAS and ESBAS."""

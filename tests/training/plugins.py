@@ -1,0 +1,42 @@
+"""A learner and objectives outside the package, for the tests of names such as `training.plugins:Steady`."""
+
+from typing import Any
+
+from esbas import Objective, Trajectory
+from esbas.learners import Constant
+
+
+class Steady(Constant):
+    """Always takes the same action."""
+
+    def __init__(self, name: str, *, action_space: Any, seed: int, action: int = 0, label: str | None = None) -> None:
+        super().__init__(name, lambda _: action)
+        self.space, self.seed, self.label = action_space, seed, label
+
+
+class Plainest(Constant):
+    """Has no option and needs nothing of the task."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, lambda _: 1)
+
+
+class Misnamed(Constant):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"my {name}", lambda _: 1)
+
+
+class Nameless(Constant):
+    def __init__(self) -> None:
+        super().__init__("nameless", lambda _: 1)
+
+
+def negative_length(trajectory: Trajectory) -> float:
+    return -float(len(trajectory))
+
+
+def brief() -> Objective:
+    return Objective(name="brief", function=len, maximize=False)
+
+
+BRIEF = brief()

@@ -1,0 +1,44 @@
+"""How the tests of `esbas train` call the program and compare runs."""
+
+import numpy as np
+
+from esbas import archive
+
+SMALL = "dqn(hidden=[8], batch=8, learning_starts=20, rate={})"
+OWN = [SMALL.format(0.001), SMALL.format(0.01), "random"]
+FOREIGN = [
+    "sb3.dqn(batch_size=8, learning_starts=20, train_freq=2, policy_kwargs={'net_arch': [8]})",
+    "sb3.qrdqn(batch_size=8, learning_starts=20, train_freq=4, policy_kwargs={'net_arch': [8]})",
+]
+
+
+def words(out, *more, members=OWN, steps=1200):
+    return ["train", "CartPole-v1", "--members", *members, "--steps", str(steps), "--out", str(out), *more]
+
+
+def numbers(out, seed=0):
+    """What must not depend on interruptions: every episode, and everything that was learnt."""
+    directory = out / "runs" / f"seed-{seed}"
+    state = archive.read(directory / "checkpoint.npz", "run")
+    return (directory / "episodes.csv").read_bytes(), state
+
+
+def assert_same(one, other):
+    assert one[0] == other[0]
+    assert_equal(one[1], other[1])
+
+
+def assert_equal(one, other, where="state"):
+    assert type(one) is type(other), where
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), where
+        for key in one:
+            assert_equal(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, list):
+        assert len(one) == len(other), where
+        for k, pair in enumerate(zip(one, other, strict=True)):
+            assert_equal(*pair, f"{where}[{k}]")
+    elif isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(one, other, err_msg=where)
+    else:
+        assert one == other or (one != one and other != other), where

@@ -1,0 +1,179 @@
+"""Trainings that are stopped or killed, in processes that the tests start and stop."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from esbas import archive, cli
+from esbas.errors import TrainingError
+from esbas.training.runs.episode_log import read_episodes
+from esbas.training.runs.lock import locked
+from training.programs import FOREIGN, OWN, assert_same, numbers, words
+
+PAUSE, WAIT = 0.02, 300.0  # seconds: the machine may be busy
+
+
+@pytest.fixture
+def start():
+    """Starts the program in a process group that is killed after the test. Its output goes to the file `log`."""
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from esbas.cli import program; program()"
+    )
+    started = []
+
+    def new(arguments, log):
+        with log.open("a") as file:
+            command = [sys.executable, "-c", code, *arguments]
+            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
+        return started[-1]
+
+    yield new
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_for_rows(out, count, process, seed=0):
+    path, end = out / "runs" / f"seed-{seed}" / "checkpoint.npz", time.monotonic() + WAIT
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            return
+        try:
+            if archive.read(path, "run")["number"] >= count:
+                return
+        except ValueError:  # not there yet
+            pass
+        time.sleep(PAUSE)
+    pytest.fail(f"no checkpoint after {WAIT} s")
+
+
+@pytest.mark.parametrize("members", [OWN, FOREIGN], ids=["own DQN", "Stable-Baselines3"])
+def test_killed_at_any_moment_it_ends_with_the_same_numbers(start, tmp_path, members):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert cli.main(words(whole, "--no-tensorboard", members=members)) == 0
+    saving = ["--no-tensorboard", "--checkpoint-every", "0"]
+    rng, killed = np.random.default_rng(), 0
+    log = tmp_path / "log"
+    process = start(words(broken, *saving, members=members), log)
+    for count in (2, 8):
+        wait_for_rows(broken, count, process)
+        time.sleep(rng.uniform(0, 0.1))  # any moment: within a step, an episode, a checkpoint
+        process.kill()
+        killed += process.wait() == -signal.SIGKILL
+        process = start(["resume", str(broken), *saving], log)
+    assert process.wait() == 0, log.read_text()
+    assert killed == 2
+    assert_same(numbers(whole), numbers(broken))
+
+
+def test_torn_and_later_rows_are_dropped(start, tmp_path):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert cli.main(words(whole, "--no-tensorboard")) == 0
+    process = start(words(broken, "--checkpoint-every", "0", "--no-tensorboard"), tmp_path / "log")
+    wait_for_rows(broken, 1, process)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    directory = broken / "runs" / "seed-0"
+    with (directory / "episodes.csv").open("a") as file:
+        file.write("999,99999,random,1.0,1,0,1,0\n1000,2")
+    assert cli.main(["resume", str(broken), "--no-tensorboard"]) == 0
+    assert_same(numbers(whole), numbers(broken))
+
+
+def test_ctrl_c_loses_nothing(start, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    assert cli.main(words(whole, "--no-tensorboard", steps=3000)) == 0
+    process = start(words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=3000), tmp_path / "log")
+    wait_for_rows(stopped, 3, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(WAIT) == 130
+    assert "stopped; the same command continues" in (tmp_path / "log").read_text()
+    played = len(read_episodes(stopped / "runs" / "seed-0"))
+    assert 3 <= played == archive.read(stopped / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
+    assert (stopped / "report.html").exists()
+    assert cli.main(words(stopped, "--no-tensorboard", steps=3000)) == 0
+    assert_same(numbers(whole), numbers(stopped))
+
+
+def test_tensorboard_hides_what_is_played_again(start, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    out = tmp_path / "it"
+    process = start(words(out, "--checkpoint-every", "0.3", steps=600), tmp_path / "log")
+    wait_for_rows(out, 1, process)
+    process.kill()
+    process.wait()
+    time.sleep(1.1)  # TensorBoard tells files apart by the second
+    assert cli.main(["resume", str(out)]) == 0
+    logs = EventAccumulator(str(out / "runs" / "seed-0" / "tensorboard"))
+    logs.Reload()
+    episodes = read_episodes(out / "runs" / "seed-0")
+    values = {event.step: event.value for event in logs.Scalars("episode/value")}
+    steps = [event.step for event in logs.Scalars("episode/value")]
+    assert len(steps) == len(set(steps))
+    assert set(steps) <= set(episodes.steps.tolist())
+    assert steps[-1] == episodes.steps[-1]
+    assert values[steps[-1]] == episodes.values[-1]
+
+
+def test_one_process_at_a_time_trains_a_run(start, tmp_path, capsys):
+    out = tmp_path / "it"
+    command = words(out, "--no-tensorboard", "--checkpoint-every", "0", members=["random"], steps=10**9)
+    process = start(command, tmp_path / "log")
+    wait_for_rows(out, 1, process)
+    assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
+    assert "a run is trained by one process at a time" in capsys.readouterr().err
+    process.terminate()  # as a cluster does; handled like Ctrl-C
+    assert process.wait(WAIT) == 130
+    played = len(read_episodes(out / "runs" / "seed-0"))
+    assert played == archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
+
+
+AT_ONCE = "--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1", "--jobs", "2"
+
+
+def wait_until_released(directory):
+    """Wait until no process trains in this folder."""
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        try:
+            with locked(directory):
+                return
+        except TrainingError:
+            time.sleep(PAUSE)
+    pytest.fail("a run continues without its parent")
+
+
+def test_the_runs_of_a_killed_parent_end_saved(start, tmp_path):
+    out = tmp_path / "it"
+    process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
+    wait_for_rows(out, 1, process)
+    process.kill()
+    process.wait()
+    directories = [out / "runs" / f"seed-{seed}" for seed in (0, 1)]
+    for directory in directories:
+        directory.mkdir(exist_ok=True)  # the second run may not have started
+        wait_until_released(directory)
+    played = len(read_episodes(directories[0]))
+    assert played == archive.read(directories[0] / "checkpoint.npz", "run")["number"]
+
+
+def test_ctrl_c_stops_runs_in_processes_after_a_checkpoint(start, tmp_path):
+    out = tmp_path / "it"
+    process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
+    for seed in (0, 1):
+        wait_for_rows(out, 1, process, seed=seed)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    assert process.wait(WAIT) == 130, (tmp_path / "log").read_text()
+    for seed in (0, 1):
+        directory = out / "runs" / f"seed-{seed}"
+        assert len(read_episodes(directory)) == archive.read(directory / "checkpoint.npz", "run")["number"]
+    assert (tmp_path / "log").read_text().count("stopping after this episode") == 1
+    assert (out / "report.html").exists()
