@@ -16,9 +16,3 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the files in tests/golden anew, instead of comparing with them"
     )
-
-
-@pytest.fixture
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For checks of policies that act slowly: they compare the frequencies of actions with their probabilities."""
-    monkeypatch.setattr("esbas.testing.policy.DRAWS", 50)

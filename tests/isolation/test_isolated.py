@@ -83,7 +83,6 @@ def test_a_failed_draw_moves_the_generator_too():
     assert states[: len(states) // 2] == states[len(states) // 2 :]
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_it_keeps_the_contract_of_a_learner():
     started = []
 
@@ -91,7 +90,7 @@ def test_it_keeps_the_contract_of_a_learner():
         started.append(Isolated(breakable.plain))
         return started[-1]
 
-    check_learner(factory, Corridor(4), episodes=2)
+    check_learner(factory, Corridor(4), episodes=2, draws=50)
     for learner in started:
         learner.close()
 
