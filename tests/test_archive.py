@@ -165,11 +165,12 @@ def test_a_folder_is_not_a_save_file(tmp_path):
     expect_damage(tmp_path)
 
 
-def test_a_newer_format_is_told(path, monkeypatch):
-    monkeypatch.setattr(archive, "FORMAT", 2)
+@pytest.mark.parametrize(("version", "remedy"), [(3, "upgrade esbas"), (1, "continue with the version of esbas that wrote it")])
+def test_another_format_is_refused(path, monkeypatch, version, remedy):
+    monkeypatch.setattr(archive, "FORMAT", version)
     archive.write(path, "run", STATE)
     monkeypatch.undo()
-    with pytest.raises(SaveFileError, match=r"save formats up to 1 can be read, but .* has format 2: upgrade esbas"):
+    with pytest.raises(SaveFileError, match=f"save files of format 2 can be read, but .* has format {version}: {remedy}"):
         archive.read(path, "run")
 
 
