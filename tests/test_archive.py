@@ -120,7 +120,7 @@ def test_other_arrays_and_zips_are_refused(path):
 
 
 def test_a_file_without_one_of_its_arrays_is_refused(path):
-    text = json.dumps({"kind": "run", "format": 1, "state": {"a": {"$array": "a0"}}})
+    text = json.dumps({"kind": "run", "format": archive.FORMAT, "state": {"a": {"$array": "a0"}}})
     with path.open("wb") as file:
         np.savez(file, json=np.frombuffer(text.encode(), np.uint8))
     expect_damage(path)
@@ -138,7 +138,7 @@ class Trap:
 
 def test_reading_never_runs_code(path):
     trap = path.with_name("sprung")
-    text = json.dumps({"kind": "run", "format": 1, "state": {"a": {"$array": "a0"}}})
+    text = json.dumps({"kind": "run", "format": archive.FORMAT, "state": {"a": {"$array": "a0"}}})
     with path.open("wb") as file:
         np.savez(file, json=np.frombuffer(text.encode(), np.uint8), a0=np.array([Trap(trap)], dtype=object))
     expect_damage(path)
