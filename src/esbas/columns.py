@@ -12,7 +12,7 @@ Array = NDArray[Any]
 
 
 class Columns:
-    """Named arrays that grow at the end, each at its own pace; the first rows settle shape and type."""
+    """Named arrays that grow at the end, independently of each other; the first rows determine shape and type."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Array] = {}
@@ -50,7 +50,7 @@ class Columns:
 
 
 def frozen(values: ArrayLike, *, copy: bool = True) -> Array:
-    """The values as a read-only array; copied if somebody else could still write to them."""
+    """The values as a read-only array; copied if the caller could still write to them."""
     array = np.asarray(values)
     if array.flags.writeable:
         array = array.copy() if copy and array is values else array.view()
