@@ -102,7 +102,7 @@ class Selector(ABC):
     def claim_epoch(self) -> int | None:
         """The epoch that is due, for one caller; None for everybody else and if no epoch is due.
 
-        The caller that gets an epoch retrains the learners and then calls `epoch_ready`, or, if retraining fails, `release_epoch`.
+        The caller that gets an epoch retrains the learners and calls `epoch_ready`, or, if retraining fails, `release_epoch`.
         """
         self._claims = True
         if self.online or self._number < self._epoch_end:  # nothing is due: no need to wait for the lock
@@ -271,7 +271,10 @@ SELECTORS: Registry[Callable[..., Selector]] = Registry("selector")
 
 def plain_context(context: Any) -> tuple[float, ...]:
     """A context of any shape as a tuple of numbers."""
-    return tuple(np.asarray(context, np.float64).ravel().tolist())
+    try:
+        return tuple(np.asarray(context, np.float64).ravel().tolist())
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(f"a context must be numbers of any shape, but got {context!r}: flatten it") from error
 
 
 def _choice(saved: dict[str, Any]) -> Choice:
