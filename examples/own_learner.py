@@ -16,8 +16,8 @@ from esbas.learners import EpsilonGreedy, TabularQ
 class MonteCarlo:
     """Every-visit Monte Carlo control: the value of an action is the mean of the returns that followed it.
 
-    It is not off-policy: from episodes of other learners, it estimates returns under their policies. The selector does not rely on
-    these estimates; it measures how well the learner performs when it acts.
+    It is not off-policy: from episodes of other learners, it estimates returns under their policies. The selector does not rely
+    on these estimates; it measures how well the learner performs when it acts.
     """
 
     stationary = False
