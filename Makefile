@@ -1,4 +1,4 @@
-# Every target sets up and reuses .venv by itself.
+# Every target creates .venv if necessary, and reuses it.
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
@@ -7,26 +7,26 @@ D3RLPY := .venv-d3rlpy
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-d3rlpy lint format check bench clean
 
-help:  ## Show this list
+help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
 
-setup: $(STAMP)  ## Create .venv with everything for development
+setup: $(STAMP)  ## Create .venv with all development dependencies
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: setup  ## Run the main job on a built-in task; results in ./esbas-demo
+demo: setup  ## Run SSBAS and ESBAS on a built-in task; results in ./esbas-demo
 	$(BIN)/esbas demo
 
 test: setup  ## Run the default tests
 	$(BIN)/python -m pytest -n 2
 
-test-slow: setup  ## Run the slow reproductions too
+test-slow: setup  ## Run the default tests and the slow reproductions
 	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
 
-test-d3rlpy: $(D3RLPY)/installed  ## Run the tests of d3rlpy's algorithms, in an environment of its own
+test-d3rlpy: $(D3RLPY)/installed  ## Run the tests of d3rlpy's algorithms, in a separate environment
 	$(D3RLPY)/bin/python -m pytest tests/d3
 
 $(D3RLPY)/installed: pyproject.toml constraints.txt
@@ -40,15 +40,15 @@ lint: setup  ## Check format, style, types and import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: setup  ## Format the code and mend what can be mended by itself
+format: setup  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-d3rlpy  ## Everything that CI checks
+check: lint test test-d3rlpy  ## Run everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-clean:  ## Remove the environments, caches and results
+clean:  ## Remove environments, caches and results
 	rm -rf .venv $(D3RLPY) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/*.egg-info esbas-*/
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Ask and tell in somebody's own loop: several conversations at a time, a selector that survives a restart.
+"""Ask and tell in your own loop: several open conversations, retraining when an epoch is due, and a restart.
 
 Run it with `python examples/ask_tell.py`.
 """
@@ -11,29 +11,65 @@ import numpy as np
 
 import esbas
 
-QUALITY = {"rules": 0.4, "model A": 0.5, "model B": 0.7}  # what the live system does not know
+CONVERSATIONS = 2_000
+OPEN = 8  # conversations at the same time
+RULES_SUCCESS = 0.3  # the success rate of the arm that never learns
+
+
+class Model:
+    """Stands for a dialogue model: its success rate grows with the number of conversations that it is trained on."""
+
+    def __init__(self, best: float, half: float) -> None:
+        self.best, self.half = best, half  # the limit, and the number of conversations after which half of it is reached
+        self.success = 0.0
+
+    def train(self, conversations: int) -> None:
+        self.success = self.best * conversations / (conversations + self.half)
 
 
 def new_selector() -> esbas.ESBAS:
-    """Built the same way after every restart."""
-    return esbas.ESBAS(arms=list(QUALITY), stationary=["rules"], seed=0)
+    """The selector, created in the same way at every start of the program."""
+    return esbas.ESBAS(arms=["rules", "small model", "large model"], stationary=["rules"], seed=0)
+
+
+def retrain(selector: esbas.ESBAS, models: dict[str, Model], finished: int) -> None:
+    """Retrain the models if an epoch is due. Only one caller gets the epoch, also if several threads or servers ask."""
+    epoch = selector.claim_epoch()
+    if epoch is None:  # nothing is due, or another caller is retraining: continue with the current models
+        return
+    try:
+        for model in models.values():
+            model.train(finished)
+    except Exception:
+        selector.release_epoch(epoch)  # the old epoch continues, and the new one can be claimed again
+        raise
+    selector.epoch_ready(epoch)  # the new models are in place
+    print(f"epoch {epoch:2d} starts after {finished:4d} conversations")
 
 
 def main() -> None:
-    """Serve 2,000 conversations, eight at a time, and restart in between."""
+    """Serve 2,000 conversations, eight at the same time, and restart once."""
     rng = np.random.default_rng(0)
-    saved = Path(tempfile.mkdtemp()) / "selector.json"
-    selector = new_selector()
-    for batch in range(250):
-        choices = [selector.ask() for _ in range(8)]  # eight conversations start
-        for choice in reversed(choices):  # and end in another order
-            selector.tell(choice, float(rng.random() < QUALITY[choice.arm]))
-        saved.write_text(json.dumps(selector.state_dict()))
-        if batch == 125:  # the process dies; a new one goes on
-            selector = new_selector()
-            selector.load_state_dict(json.loads(saved.read_text()))
+    models = {"small model": Model(0.5, half=20), "large model": Model(0.8, half=200)}
+    selector, opened, finished = new_selector(), list[esbas.Choice](), 0
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "selector.json"
+        while finished < CONVERSATIONS:
+            retrain(selector, models, finished)
+            while len(opened) < OPEN:
+                opened.append(selector.ask())  # a conversation starts
+            choice = opened.pop(int(rng.integers(len(opened))))  # one of them ends, in any order
+            success = models[choice.arm].success if choice.arm in models else RULES_SUCCESS
+            selector.tell(choice, float(rng.random() < success))
+            finished += 1
+            if finished == CONVERSATIONS // 2:  # the program ends, and a new one continues with the open choices
+                saved.write_text(json.dumps(selector.state_dict()))
+                selector = new_selector()
+                selector.load_state_dict(json.loads(saved.read_text()))
+    for choice in opened:
+        selector.withdraw(choice)  # no value: the user left
     for arm, row in selector.explain().items():
-        print(f"{arm:8s} selected {row['selections']:4d} times, mean {row['mean']:.2f}, index {row['index']:.2f}")
+        print(f"{arm:12s} chosen {row['selections']:4.0f} times, late values {row['late']:2.0f}, mean {row['mean']:.2f}")
 
 
 if __name__ == "__main__":

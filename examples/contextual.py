@@ -1,7 +1,8 @@
-"""Choose by context: two kinds of start states, two specialists. Only a selector that sees the first observation can win.
+"""Contextual selection: two kinds of start states and two learners, each of which is good at one kind.
 
-A parcel robot starts in the middle of a corridor, and the first observation shows at which end the parcel waits. One learner
-always drives left, the other one always drives right: each is right for half of the episodes.
+A robot starts in the middle of a corridor. The first observation shows at which end a parcel is waiting. One learner always
+drives left and the other one always drives right, so each is correct in half of the episodes. Only a selector that uses the first
+observation can do better.
 
 Run it with `python examples/contextual.py`.
 """
@@ -22,9 +23,9 @@ SELECTORS = "uniform", "fixed:drives left", "fixed:drives right", "ssbas", "esba
 
 
 class Parcels:
-    """A corridor of seven places. Observation: place (-3 to 3), and the end at which the parcel waits (-1 or 1), with noise."""
+    """A corridor of seven places. Observation: the place (-3 to 3), and the end with the parcel (-1 or 1) plus noise."""
 
-    action_space = Discrete(2)  # 0: one place to the left, 1: to the right
+    action_space = Discrete(2)  # 0: one place to the left, 1: one place to the right
     observation_space = None
 
     def reset(self, *, seed: int | None = None) -> tuple[NDArray[Any], dict[str, Any]]:
@@ -44,7 +45,7 @@ class Parcels:
 
 
 def success(name: str, *, seed: int, episodes: int = 300) -> float:
-    """The share of parcels delivered in a run with this selector."""
+    """The share of episodes in which the parcel is delivered, in a run with this selector."""
     learners = [Constant("drives left", lambda _: 0), Constant("drives right", lambda _: 1)]
     selector = make_selector(name, ARMS, stationary=ARMS, seed=seed)
     run = esbas.run(Parcels(), learners, selector, episodes=episodes, objective=esbas.total_return(), seed=seed)
@@ -52,7 +53,7 @@ def success(name: str, *, seed: int, episodes: int = 300) -> float:
 
 
 def main(runs: int = 10) -> None:
-    """Print the success rate of each selector, with 95 % intervals over runs."""
+    """Print the share of delivered parcels for each selector, with 95 % intervals over runs."""
     print(f"{'selector':<22}share of parcels delivered")
     for name in SELECTORS:
         print(f"{name:<22}{estimate([success(name, seed=seed) for seed in range(runs)])}")

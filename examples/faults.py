@@ -1,6 +1,8 @@
-"""Five members on CartPole-v1, of which one hangs and one crashes. The run continues and learns.
+"""Five learners on CartPole-v1: one hangs and one crashes, but the run continues and the others learn.
 
-A timer interrupts the member that hangs. The member that crashes runs in a separate process. Needs `pip install 'esbas[deep]'`.
+A timer interrupts the learner that hangs. The learner that crashes runs in a separate process.
+
+Run it with `python examples/faults.py` (needs `pip install 'esbas[deep]'`).
 """
 
 import argparse
@@ -13,14 +15,15 @@ import gymnasium as gym
 import numpy as np
 
 import esbas
-from esbas.learners import DQN, Isolated, SharedReplay
+from esbas.isolation import Isolated
+from esbas.learners import DQN, SharedReplay
 
 TIME_LIMIT = 0.5  # seconds per learning call
-LAST = 30  # episodes at the beginning and at the end that the summary compares
+LAST = 30  # the summary compares this many episodes at the beginning and at the end
 
 
 class Hangs(DQN):
-    """Every call of `step` is an endless loop after a number of transitions."""
+    """After a number of transitions, every call of `step` is an endless loop."""
 
     after = 0
 
@@ -44,24 +47,24 @@ class Crashes(DQN):
 
 
 def make_crashing(every: int) -> Crashes:
-    """Build the member in the other process, with a separate replay memory."""
+    """Build the learner in its process, with a separate replay memory."""
     learner = Crashes("crashes", replay=SharedReplay(gym.make("CartPole-v1"), capacity=30_000))
     learner.every = every
     return learner
 
 
 def make_portfolio(env: gym.Env[np.ndarray, int], steps: int) -> list[esbas.Learner]:
-    """Three working members with a shared replay memory, and two that fail."""
+    """Three working learners with a shared replay memory, and two that fail."""
     replay = SharedReplay(env, capacity=30_000)
-    healthy = [DQN(f"rate {rate:g}", replay=replay, rate=rate) for rate in (3e-4, 1e-3, 2.5e-3)]
+    working = [DQN(f"rate {rate:g}", replay=replay, rate=rate) for rate in (3e-4, 1e-3, 2.5e-3)]
     hanging = Hangs("hangs", replay=SharedReplay(env, capacity=30_000))
     hanging.after = steps // 12
-    return [*healthy, hanging, Isolated(partial(make_crashing, steps * 3 // 10))]
+    return [*working, hanging, Isolated(partial(make_crashing, steps * 3 // 10))]
 
 
 def main() -> None:
-    """Run, then print how often each member failed and acted, and how the returns changed."""
-    parser = argparse.ArgumentParser(description="Three working and two failing members on CartPole-v1.")
+    """Print every fault, then how often each learner failed and acted, and how the returns changed."""
+    parser = argparse.ArgumentParser(description="Three working and two failing learners on CartPole-v1.")
     parser.add_argument("--steps", type=int, default=10_000, help="the budget in environment steps")
     steps = parser.parse_args().steps
     env = gym.make("CartPole-v1")
@@ -89,5 +92,5 @@ def main() -> None:
     print(f"\nmean return of the first {LAST} episodes: {first:.0f}, of the last {LAST}: {last:.0f}")
 
 
-if __name__ == "__main__":  # the other process imports this file, too
+if __name__ == "__main__":  # the separate process also imports this file
     main()

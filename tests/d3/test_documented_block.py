@@ -1,0 +1,17 @@
+"""The Python blocks of the docs that need d3rlpy run as they stand (`make test-d3rlpy`)."""
+
+import pytest
+
+import test_documented_code as documented
+from test_documented_code import folder  # noqa: F401  # a fixture
+
+BLOCKS = [each for each in documented.programs() if "D3Learner" in each.code]
+
+
+def test_there_is_a_block():
+    assert BLOCKS
+
+
+@pytest.mark.parametrize("program", BLOCKS, ids=lambda program: f"{program.page}:{program.line}")
+def test_documented_code_runs(program, folder):  # noqa: F811
+    documented.test_documented_code_runs(program, folder)
