@@ -51,8 +51,6 @@ EXTRAS = {
 """What a block mentions if it needs an optional extra, the package that must be installed, and the extra."""
 OTHERS = {"Stubborn": "a user of the dialogue"}
 """Classes that are no plug-ins."""
-REMOVED = "choice.learn", "probability(observation"
-"""Names that no longer exist. Blocks of the README that still mention them are expected to fail until it is rewritten."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +108,6 @@ def marks(program):
         for package, extra in missing
         if importlib.util.find_spec(package) is None
     )
-    if program.page == "README.md" and any(name in program.code for name in REMOVED):
-        yield pytest.mark.xfail(reason="the README is rewritten separately", strict=True)
 
 
 PROGRAMS = [pytest.param(each, id=f"{each.page}:{each.line}", marks=list(marks(each))) for each in programs()]

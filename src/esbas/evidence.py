@@ -12,7 +12,7 @@ class Evidence:
     """The trajectory of an episode, and how probable its actions are under the policies of all arms.
 
     The loop creates it for selectors whose `wants` is not empty. In a loop of your own, pass it to `tell` by keyword:
-    `selector.tell(choice, value, evidence=Evidence(trajectory=trajectory, value=value, arm=choice.arm, log_probs={...}))`.
+    `selector.tell(choice, value, evidence=Evidence(trajectory=trajectory, value=value, arm=choice.arm, log_probs_of={...}))`.
     """
 
     trajectory: Trajectory

@@ -101,8 +101,3 @@ def test_the_row_of_a_bandit_is_complete(page, name):
         if parameter.name not in ("n_arms", "memory", "rng", "spread"):
             assert f"`{parameter.name}" in page.parameters(kind)
             assert parameter.name == "horizon" or f"{parameter.name}=None" not in page.parameters(kind), "say what None means"
-
-
-@pytest.mark.parametrize("example", [each for each in EXAMPLES if each != NEW_BANDIT])
-def test_the_examples_of_the_page_run(example):
-    exec(compile(example, "docs/bandits.md", "exec"), {})
