@@ -18,7 +18,7 @@ def play(bandit, rounds):
     return bandit
 
 
-def test_the_radius_survives_ln_ln_1():
+def test_the_radius_is_defined_at_ln_ln_1():
     # sqrt(ln(2 * 1 / 0.1) / 1), sqrt(ln(2 ln 10 / 0.1) / 10)
     assert balancing_radius(1, 2, 0.1, 1) == pytest.approx(1.73081838)
     assert balancing_radius(1, 2, 0.1, 10) == pytest.approx(0.61885093)

@@ -42,7 +42,7 @@ def test_kl_ucb_by_hand():
 
 
 @pytest.mark.parametrize("c", [0, 3])
-def test_kl_ucb_survives_ln_ln_1(c):
+def test_kl_ucb_is_defined_at_ln_ln_1(c):
     bandit = play(KLUCB(1, c=c), [(0, 0.3)])
     assert bandit.indices().tolist() == [0.3]  # no bonus after one round
     assert kl_ucb_level(0.5, c) == kl_ucb_level(1, c) == 0.0  # discounted counts may add up to less than one

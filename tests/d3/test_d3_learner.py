@@ -72,7 +72,7 @@ def test_keeps_the_contract_of_learners_with_discrete_observations():
 
 
 @pytest.mark.parametrize(("algorithm", "env"), EVERY)
-def test_every_algorithm_learns_and_goes_on_after_loading_as_if_nothing_had_been(tmp_path, algorithm, env):
+def test_every_algorithm_learns_and_continues_identically_after_loading(tmp_path, algorithm, env):
     data, learner, twin = collect(env), member(algorithm, env), member(algorithm, env, seed=1)
     fresh = parts_of(learner)
     learner.learn(data)
@@ -225,7 +225,7 @@ def test_noise_is_in_halves_of_the_range():
         learner.learn(collect(PENDULUM))
 
 
-def test_a_configuration_is_as_good_as_a_name_with_options():
+def test_a_configuration_is_equivalent_to_a_name_with_options():
     network = d3rlpy.models.VectorEncoderFactory(hidden_units=[8])
     config = d3rlpy.algos.DQNConfig(learning_rate=0.01, encoder_factory=network, batch_size=8)
     one = member("dqn", CART, options={"learning_rate": 0.01})
@@ -286,7 +286,7 @@ SCALED = d3rlpy.algos.DQNConfig(reward_scaler=d3rlpy.preprocessing.ConstantShift
         ("dqn", CART, {"observation_space": gym.spaces.Dict({})}, SpaceError, "the observations of learner 'it' must be"),
     ],
 )
-def test_bad_input_is_one_sentence(algorithm, env, settings, error, sentence):
+def test_bad_input_raises_a_clear_error(algorithm, env, settings, error, sentence):
     spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
     with pytest.raises(error, match=sentence):
         D3Learner("it", algorithm, **{"hidden": [8]} | spaces | settings)

@@ -86,7 +86,7 @@ def outcomes(jobs, count=1):
         return {outcome.name: outcome for outcome in found}
 
 
-def test_whatever_ends_a_worker_is_an_outcome():
+def test_any_end_of_a_worker_gives_an_outcome():
     hows = "killed", "well", "exits", "odd result", "odd error"
     found = outcomes([*(Job(how, (how,)) for how in hows), Job("odd argument", (lambda: None,)), Job("last")])
     assert found["well"].result()[0] == found["last"].result()[0] == "well"

@@ -15,7 +15,7 @@ def lines(*, terminal: bool, done: int = 0) -> str:
     return file.getvalue()
 
 
-def test_without_a_terminal_there_are_plain_lines_now_and_then(monkeypatch):
+def test_without_a_terminal_plain_lines_are_printed_from_time_to_time(monkeypatch):
     text = lines(terminal=False)
     assert text == "work: 3/3, 0 s, note 2\n"  # nothing is ten seconds old
     monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)

@@ -44,7 +44,7 @@ def test_noise_comes_after_the_papers_features():
     assert noisy[14] == noisy[4] ** 2
 
 
-def test_batch_is_one_by_one():
+def test_a_batch_equals_single_observations():
     seen = observations(dialogues=20)
     for name in ("simple", "fast-2", "n-2-simple-2"):
         features = DialogueFeatures(name, seed=5)
@@ -81,7 +81,7 @@ def test_noise_looks_uniform_and_independent():
     assert len(np.unique(noise)) > 0.999 * noise.size
 
 
-def test_noise_acted_on_is_noise_trained_on_whoever_acted():
+def test_noise_is_the_same_for_acting_and_training():
     class Watched:
         """Records the features for acting and for training."""
 

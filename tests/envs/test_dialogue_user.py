@@ -57,7 +57,7 @@ def test_opens_with_its_best_option_and_repeats_it():
     assert [model.answer(None, draws) for _ in range(3)] == [(PROPOSE, 1)] * 3
 
 
-def test_counters_with_its_best_option_if_it_has_not_spoken():
+def test_counters_with_its_best_option_if_it_has_not_proposed_yet():
     assert user().answer(2, Draws(LATE, LATE, 0.0)) == (PROPOSE, 1)
 
 
@@ -148,7 +148,7 @@ def log_likelihood(parameters, logs):
     return total
 
 
-def test_a_share_of_nought_has_no_standard_error():
+def test_a_share_of_zero_has_no_standard_error():
     fitted = UserModel.fit(generated(UserParameters(hang_up=0.0), dialogues=200, seed=3))
     assert fitted.parameters.hang_up == 0
     assert math.isnan(fitted.standard_errors.hang_up)
@@ -192,7 +192,7 @@ def test_fit_refuses_acts_that_the_user_never_does(words, sentence):
         ),
     ],
 )
-def test_fit_says_when_there_is_too_little_to_fit(logs, sentence):
+def test_fit_raises_if_there_are_too_few_data(logs, sentence):
     with pytest.raises(InvalidValueError) as caught:
         UserModel.fit(logs)
     assert sentence in str(caught.value)

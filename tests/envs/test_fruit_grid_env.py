@@ -68,14 +68,14 @@ def test_a_walk_by_hand():
     assert (observation, reward, terminated, truncated) == (env.map.end, 1.0, True, False)
 
 
-def test_states_are_told_apart_by_cell_and_fruits_left():
+def test_states_differ_by_cell_and_remaining_fruits():
     env = noiseless("F.F", (0, 1))
     seen = [env.step(action)[0] for action in (WEST, EAST)]
     assert [env.map.place(state) for state in seen] == [((0, 0), ((0, 2),)), ((0, 1), ((0, 2),))]
     assert env.map.place(env.map.end) == (None, ())
 
 
-def test_an_episode_is_cut_off_after_100_steps_and_not_if_it_ends_just_then():
+def test_an_episode_is_truncated_after_100_steps_unless_it_ends_then():
     env = noiseless(".F", (0, 0))
     ends = [env.step(WEST)[2:4] for _ in range(100)]
     assert ends == [(False, False)] * 99 + [(False, True)]
@@ -137,13 +137,13 @@ def test_text_and_picture():
         (" \n", "a map has at least one line"),
     ],
 )
-def test_bad_maps_get_one_sentence(text, message):
+def test_bad_maps_raise_a_clear_error(text, message):
     with pytest.raises(InvalidValueError, match=message) as caught:
         FruitGrid(text)
     assert "\n" not in str(caught.value)
 
 
-def test_other_bad_input_gets_one_sentence():
+def test_other_bad_input_raises_a_clear_error():
     with pytest.raises(InvalidValueError, match="max_steps >= 22"):
         FruitGrid(max_steps=21)
     with pytest.raises(InvalidValueError, match="noise >= 0"):

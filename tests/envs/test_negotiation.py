@@ -114,14 +114,14 @@ def test_users_last_acceptance_counts():
     assert env.step(INSIST)[1] == pytest.approx(2 - 0.1 - 0.8)
 
 
-def test_errors_fall_on_the_other_options_alike():
+def test_errors_are_uniform_over_the_other_options():
     middle = (np.arange(9) % 3 + 0.5) / 3
     heard = [heard_option(1, 4, 0.3, 0.29, u) for u in middle]
     assert sorted(heard) == [0, 0, 0, 2, 2, 2, 3, 3, 3]
     assert heard_option(1, 4, 0.3, 0.3, 0.5) == 1
 
 
-def test_channel_errs_and_scores_as_set():
+def test_channel_has_the_given_error_rate_and_scores():
     env = NegotiationDialogue(error_rate=0.3)
     env.reset(seed=1)
     understood, logits = [], []
@@ -164,7 +164,7 @@ def test_draws_come_in_the_documented_order():
     assert generator.asked == [9, 3, 2, "normal", 3, 2, "normal"]
 
 
-def test_random_policy_earns_the_level_of_the_default_user():
+def test_random_policy_has_the_known_mean_return():
     env, rng = NegotiationDialogue(), np.random.default_rng(0)
     env.reset(seed=0)
     values = []
@@ -192,7 +192,7 @@ def test_objective_is_the_papers_and_discounts_the_first_act():
     assert negotiation_return()(trajectory) == pytest.approx(0.9 * esbas.discounted_return(0.9)(trajectory))
 
 
-def test_same_seed_same_dialogue_and_other_seed_another():
+def test_same_seed_same_dialogue_other_seed_other_dialogue():
     def course(seed):
         env = NegotiationDialogue(render_mode="ansi")
         env.reset(seed=seed)
@@ -249,7 +249,7 @@ def test_human_mode_prints_every_line_once(capsys):
         (lambda: scripted(propose(4))[0].step(0), "`a user proposes one of 0 to 3` must hold, but got option=4"),
     ],
 )
-def test_bad_input_gets_one_sentence(make, sentence):
+def test_bad_input_raises_a_clear_error(make, sentence):
     with pytest.raises(EsbasError) as caught:
         make()
     assert str(caught.value) == sentence

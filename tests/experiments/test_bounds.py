@@ -184,7 +184,7 @@ def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: 
     assert str(tmp_path) in output
 
 
-def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
+def test_leaders_have_intervals_that_overlap_with_the_best() -> None:
     methods = [Method(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
     spread = np.array([[-0.1], [0.0], [0.1]])
     offsets = {"worst": 50.0, "best": 1.0, "near": 1.05}

@@ -78,7 +78,7 @@ def _own_session():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_an_interrupted_demo_keeps_what_is_finished(tmp_path):
+def test_an_interrupted_demo_keeps_finished_parts(tmp_path):
     words = [
         sys.executable,
         "-m",

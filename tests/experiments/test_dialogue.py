@@ -53,7 +53,7 @@ def test_the_table_is_the_papers() -> None:
     assert sum(paper.w_worst for paper in TABLE.values()) == -41_507
 
 
-def test_every_row_without_resets() -> None:
+def test_no_reset_applies_to_every_row() -> None:
     rows = chosen_rows(["all-4", "simple-2 + constant-1.09"], no_reset=True)
     assert list(rows) == ["all-4", "simple-2 + constant-1.09 (no reset)"]
     assert rows["simple-2 + constant-1.09 (no reset)"].name in TABLE
@@ -74,12 +74,12 @@ def test_a_name_that_does_not_parse_gets_the_nearest_one(text: str, says: str) -
 
 
 @pytest.mark.parametrize("text", ["", "simple +", "0*simple", "99*simple", "n-99-simple", "all-4 (no reset)"])
-def test_a_portfolio_that_cannot_be_is_refused(text: str) -> None:
+def test_an_impossible_portfolio_is_refused(text: str) -> None:
     with pytest.raises(InvalidValueError):
         chosen_rows([text])
 
 
-def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_generating_a_missing_constant_is_suggested(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "dialogue", "--rows", "simple + constant-1.007", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert "there is no stored constant-1.007: add --generate" in error
@@ -88,7 +88,7 @@ def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tm
 
 
 @pytest.mark.parametrize("words", [["--runs", "0"], ["--seed", "-1"], ["--jobs", "0"], ["--ridge", "0"]])
-def test_bad_options_are_refused_before_there_is_a_folder(words: list[str], tmp_path: Path) -> None:
+def test_bad_options_are_refused_before_a_folder_is_created(words: list[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "dialogue", "--rows", "simple", *words, "--out", str(tmp_path / "out")]) == 2
     assert not (tmp_path / "out").exists()
 
@@ -105,7 +105,7 @@ def test_stored_constants_have_the_mean_returns_of_their_names() -> None:
         assert abs(mean - policies[0].mean) < 4 * deviation / 50_000**0.5
 
 
-def test_the_stated_rule_makes_the_stored_policies_again() -> None:
+def test_the_stated_rule_reproduces_the_stored_policies() -> None:
     assert constants.generate({"1.13": 1}, seed=0)["1.13"] == constants.stored()["1.13"][:1]
 
 
@@ -189,7 +189,7 @@ def reproduce(out: Path, *, jobs: int) -> int:
     return cli.main(["reproduce", "dialogue", "--rows", *ROWS, "--runs", "4", "--jobs", str(jobs), "--out", str(out)])
 
 
-def test_the_summary_tells_rows_and_algorithms(results: Path) -> None:
+def test_the_summary_contains_rows_and_algorithms(results: Path) -> None:
     summary = json.loads((results / "summary.json").read_text())
     assert list(summary["rows"]) == list(ROWS)
     assert set(summary["canonical"]) == {"simple", "simple-2", "constant-1.01"}
@@ -220,7 +220,7 @@ def test_a_constant_that_is_not_reset_is_tried_less(results: Path) -> None:
     assert kept < reset
 
 
-def test_all_files_are_there(results: Path) -> None:
+def test_all_files_are_written(results: Path) -> None:
     expected = {"table.csv", "canonical.csv", "policies.csv", "selections.csv", "figure2.png", "table.svg", "report.html"}
     assert expected <= {path.name for path in results.iterdir()}
 

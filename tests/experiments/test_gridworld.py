@@ -35,7 +35,7 @@ def arrays(folder: Path) -> dict[str, dict[str, np.ndarray]]:
     return found
 
 
-def test_the_summary_tells_every_meta_algorithm(folder):
+def test_the_summary_contains_every_meta_algorithm(folder):
     summary = json.loads((folder / "summary.json").read_text())
     assert list(summary["meta_algorithms"]) == [*COMPILED, "esbas", "uniform"]
     for name, found in summary["meta_algorithms"].items():
@@ -97,7 +97,7 @@ def test_numbers_do_not_depend_on_jobs_and_a_stopped_run_continues(folder, tmp_p
         (["--seed", "-1"], "`seed >= 0` must hold, but got seed=-1"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_leaves_nothing_behind(words, message, tmp_path, capsys):
+def test_bad_input_raises_a_clear_error_and_writes_nothing(words, message, tmp_path, capsys):
     assert reproduce("--runs", "1", "--episodes", "10", *words, "--out", tmp_path / "out") == 2
     error = capsys.readouterr().err
     assert message in error
@@ -172,7 +172,7 @@ def test_claims_are_judged_from_the_counters():
 
 
 @pytest.mark.slow
-def test_a_hundred_runs_meet_the_reference(tmp_path):
+def test_a_hundred_runs_agree_with_the_reference(tmp_path):
     """Mean and 95 % interval of an independent implementation with 300 runs of SSBAS and 150 of each other."""
     reference = {
         "ssbas": ((21.01, 0.05), (20.66, 0.05), (20.78, 0.06)),

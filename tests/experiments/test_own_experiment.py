@@ -139,7 +139,7 @@ def test_an_interrupted_experiment_continues(folder):
         ("gridword", "there is no experiment named 'gridword': did you mean 'gridworld'?"),
     ],
 )
-def test_what_is_not_an_experiment_gets_one_sentence(folder, monkeypatch, name, message):
+def test_an_object_that_is_not_an_experiment_raises_a_clear_error(folder, monkeypatch, name, message):
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "coins", raising=False)
     with pytest.raises((InvalidValueError, UnknownNameError)) as error:

@@ -52,7 +52,7 @@ SELECTORS = {"online": SSBAS, "batch": ESBAS}
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
 @pytest.mark.parametrize("make", [breakable.tabular, breakable.fitted, breakable.chance, breakable.stepper, breakable.Census])
-def test_what_comes_out_is_identical(make, selector):
+def test_results_are_identical(make, selector):
     outcomes = []
     for learner in (make(), Isolated(make, snapshot_every=7, time_limit=60.0)):
         arms = [learner.name, "good"]
@@ -70,7 +70,7 @@ def test_a_deep_learner_gives_identical_results_too():
     assert outcomes[0] == outcomes[1]
 
 
-def test_a_failed_draw_moves_the_generator_too():
+def test_a_failed_draw_advances_the_generator_too():
     states = []
     for learner in (breakable.tidy(), Isolated(breakable.tidy)):
         rng, policy = np.random.default_rng(0), learner.policy()
@@ -162,7 +162,7 @@ def test_the_greedy_policy_acts_in_the_other_process():
     assert [learner.greedy_policy().act(0, np.random.default_rng(0)), learner.policy().act(0, np.random.default_rng(0))] == [1, 0]
 
 
-def test_the_limit_of_the_learner_inside_counts():
+def test_the_limit_of_the_learner_inside_applies():
     assert Isolated(breakable.rising).time_limit == 7.5
     assert Isolated(breakable.rising, time_limit=3.0).time_limit == 3.0
     with pytest.raises(InvalidValueError, match="time_limit > 0"):
@@ -189,7 +189,7 @@ def test_a_call_that_hangs_ends_in_any_thread():
 @pytest.mark.parametrize(
     ("how", "cause"), [(breakable.segfault, "SIGSEGV"), (breakable.leave, "exit code 3"), (breakable.be_killed, "SIGKILL")]
 )
-def test_a_process_that_dies_is_noticed_and_starts_again_from_the_last_good_state(how, cause):
+def test_a_process_that_ends_is_restarted_from_the_last_good_state(how, cause):
     learner = Isolated(partial(Breaking, "bad", "step", how, at=8), snapshot_every=5)
     episodes = run(corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=6)
     records = list(episodes)
@@ -385,7 +385,7 @@ def test_the_process_ends_when_its_parent_is_killed(how, tmp_path):
     wait_until_gone(pid)
 
 
-def test_a_normal_end_is_tidy(tmp_path):
+def test_a_normal_exit_is_clean(tmp_path):
     (tmp_path / "parent.py").write_text(PARENT)
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, "-W", "error", str(tmp_path / "parent.py"), "nothing"]

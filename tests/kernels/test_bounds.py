@@ -81,7 +81,7 @@ def test_compiled_runs_choose_as_the_objects_do(name: str) -> None:
         np.testing.assert_allclose(recorded, regret.short_sighted(expectations, chosen), rtol=1e-12)
 
 
-def test_runs_meet_the_draws_of_their_own_stream_alone() -> None:
+def test_runs_use_only_the_draws_of_their_own_stream() -> None:
     expectations, keys = _expectations(), np.array([run_key(3, "parity", run) for run in range(4)])
     run = partial(META_ALGORITHMS["ESBAS"], checkpoints=np.array([100, HORIZON]), xi=0.25)
     together = run(expectations, keys)

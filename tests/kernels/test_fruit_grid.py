@@ -147,7 +147,7 @@ def test_over_many_runs_both_agree_within_intervals(name):
     assert means[1][0].ci95 < 0.1 * means[1][0].mean  # the intervals are narrow enough for the comparison
 
 
-def test_other_runs_and_other_seeds_are_others():
+def test_other_runs_and_seeds_give_other_results():
     setup = Setup(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.3, episodes=200)
     totals = {int(compiled_run(setup, "ssbas", seed=seed, run=run).transitions.sum()) for seed in (0, 1) for run in (0, 1)}
     again = compiled_run(setup, "ssbas", seed=0, run=0).transitions.sum()

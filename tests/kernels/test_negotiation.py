@@ -111,7 +111,7 @@ def test_esbas_over_all_kinds_of_members_equals_the_objects(keep: bool) -> None:
             np.testing.assert_allclose(weights[k, :, : learner.features.size], learner.weights, rtol=1e-6, atol=1e-9)
 
 
-def test_dialogue_number_t_draws_the_same_whoever_acts() -> None:
+def test_a_dialogue_has_the_same_draws_no_matter_which_algorithm_acts() -> None:
     """Common random numbers: two portfolios that act alike in the first, random epoch live through the same dialogues."""
     key = counter.run_key(0, "same")
     first, second = (whole_run(key, GAME, members([Traits(base)], [None]), PROTOCOL) for base in (2, 3))

@@ -38,7 +38,7 @@ def test_words_are_those_of_numpys_generator():
     assert (words(stream(5, "gridworld", 7), 1000) == expected).all()
 
 
-def test_streams_of_other_names_and_seeds_are_others():
+def test_streams_with_other_names_or_seeds_differ():
     first = {words(stream(seed, "gridworld", run), 1)[0] for seed in range(3) for run in range(3)}
     assert len(first) == 9
 

@@ -84,7 +84,7 @@ def test_members_that_train_as_one_learn_what_each_learns_alone(space: Any) -> N
     assert (spread > 1e-3).all()  # they did learn different things
 
 
-def test_one_update_is_the_textbook_one() -> None:
+def test_one_update_equals_the_textbook_update() -> None:
     replay, steps = memory(), walk(20)
     learner = DQN("it", replay=replay, rate=0.01, gamma=0.9, batch=8, hidden=(16,), learning_starts=0, train_every=20, n_step=1)
     state = learner.state_dict()
@@ -284,7 +284,7 @@ def test_a_save_file_holds_the_shared_memory_once(tmp_path: Path) -> None:
     assert sizes[1] < sizes[0] + 25_000  # 2,000 transitions take over 40 kB
 
 
-def test_seeds_and_names_make_the_difference() -> None:
+def test_results_depend_on_seeds_and_names() -> None:
     same, again, other_seed, other_name = (
         values(DQN(name, replay=memory(), seed=seed, **QUICK)) for name, seed in (("a", 0), ("a", 0), ("a", 1), ("b", 0))
     )
@@ -293,7 +293,7 @@ def test_seeds_and_names_make_the_difference() -> None:
     assert (same != other_name).all()
 
 
-def test_members_of_other_shapes_make_groups_of_their_own() -> None:
+def test_members_with_other_shapes_form_separate_groups() -> None:
     replay = memory()
     members = [
         DQN(str(k), replay=replay, **QUICK | own) for k, own in enumerate(({}, {"hidden": (8,)}, {"batch": 4}, {"gamma": 0}))
@@ -342,6 +342,6 @@ def test_mixed_portfolios_are_checked_at_the_start() -> None:
         ({"optimizer": "adma"}, UnknownNameError, "did you mean 'adam'"),
     ],
 )
-def test_bad_input_is_one_sentence(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         DQN("it", replay=memory(), **options)

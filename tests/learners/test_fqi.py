@@ -173,7 +173,7 @@ def test_regressors_of_different_actions_and_members_draw_differently():
     assert importances("one") == importances("one")
 
 
-def test_a_policy_stays_as_it_is_when_the_learner_learns_on():
+def test_a_policy_does_not_change_when_its_learner_continues_to_learn():
     learner = FittedQ("it", "LinearRegression", observation_space=Discrete(4), action_space=Discrete(2), epsilon=0.0)
     learner.learn(data_of(trajectory([2, 2], [0], [1.0]), trajectory([2, 3], [1], [0.0])))
     policy = learner.policy()
@@ -183,7 +183,7 @@ def test_a_policy_stays_as_it_is_when_the_learner_learns_on():
 
 
 @pytest.mark.parametrize("selector", [esbas.SSBAS, esbas.ESBAS])
-def test_a_resumed_run_is_the_one_never_interrupted(tmp_path, selector):
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, selector):
     def parts():
         env = gym.make("CartPole-v1", max_episode_steps=40)
         space = {"observation_space": env.observation_space, "action_space": env.action_space}
@@ -202,7 +202,7 @@ def test_a_resumed_run_is_the_one_never_interrupted(tmp_path, selector):
     assert not any(record.faults for record in whole)
 
 
-def test_divergence_leaves_no_trace():
+def test_divergence_raises_and_leaves_the_learner_unchanged():
     """What follows is three times what is seen, so the value of a step is 1 and three times the value before."""
     space = {"observation_space": gym.spaces.Box(-9.0, 9.0, (1,), np.float64), "action_space": Discrete(1)}
     data = data_of(trajectory([[1.0], [3.0]], [0], [1.0], terminated=False))
@@ -245,6 +245,6 @@ def test_refuses_data_that_have_shrunk():
         ("LinearRegression", {"epsilon": 1.5}, InvalidValueError, "got epsilon=1.5"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence(regressor, settings, error, sentence):
+def test_bad_input_raises_a_clear_error(regressor, settings, error, sentence):
     with pytest.raises(error, match=sentence):
         FittedQ("it", regressor, **{"observation_space": Discrete(3), "action_space": Discrete(2)} | settings)

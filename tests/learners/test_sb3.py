@@ -276,7 +276,7 @@ def test_a_member_for_another_task_is_named_before_anything_starts() -> None:
         ("sac", {"use_sde": True}, InvalidValueError, "options do not contain"),
     ],
 )
-def test_bad_input_is_one_sentence(model: Any, options: Any, error: type[Exception], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(model: Any, options: Any, error: type[Exception], sentence: str) -> None:
     replay = SharedReplay(gym.make("Pendulum-v1"), capacity=10)
     with pytest.raises(error, match=sentence):
         SB3Learner("it", model, replay=replay, total_steps=10, options=options)

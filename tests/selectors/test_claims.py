@@ -90,7 +90,7 @@ def test_a_claim_does_not_survive_a_restart():
     assert twin.claim_epoch() == 0  # whoever claimed it is gone
 
 
-def test_epochs_start_by_themselves_if_nobody_ever_claims_one():
+def test_epochs_start_automatically_if_none_is_ever_claimed():
     selector = ESBAS("ab")
     assert [selector.ask().epoch for _ in range(15)] == [0] + [1] * 2 + [2] * 4 + [3] * 8
     twin = ESBAS("ab")

@@ -57,7 +57,7 @@ def test_one_epoch_by_hand():
     assert "".join(choice.arm for choice in choices) == "a" + "ab" + "abca" + "abcaaaaa"
 
 
-def test_every_epoch_starts_with_a_bandit_that_knows_nothing():
+def test_every_epoch_starts_with_a_fresh_bandit():
     selector = ESBAS("abc", scale=None)
     play(selector, 7)
     assert selector.explain()["a"]["pulls"] == 2
@@ -118,7 +118,7 @@ def test_a_late_withdrawal_changes_nothing_but_the_open_choices():
     st.sampled_from([(), ("b",), ("a", "c")]),
     st.randoms(use_true_random=False),
 )
-def test_the_bandit_knows_the_values_of_its_epoch_and_of_stationary_arms_told_in_time(actions, epochs, stationary, random):
+def test_the_bandit_has_the_values_of_its_epoch_and_timely_values_of_stationary_arms(actions, epochs, stationary, random):
     """Whatever is in flight: pulls and means are those of all choices of the current epoch, and of stationary arms before it."""
     selector = ESBAS("abc", epochs=epochs, stationary=stationary)
     opened, told, epoch = [], [], 0

@@ -205,7 +205,7 @@ def test_a_bandit_without_the_right_arms_is_found():
         check_bandit(Wide)
 
 
-def test_the_check_is_the_same_every_time():
+def test_the_check_is_deterministic():
     seen = []
 
     class Watched(UCB1):

@@ -192,12 +192,12 @@ def test_a_broken_policy_is_found(change, told, monkeypatch):
         check_learner(Twisted, Corridor())
 
 
-def test_a_thing_that_is_no_learner_is_found():
+def test_an_object_that_is_not_a_learner_is_found():
     with pytest.raises(ContractError, match=r"learner 'the learner' must keep the rule .* raised InvalidValueError"):
         check_learner(object, Corridor())
 
 
-def test_policies_can_be_checked_by_themselves():
+def test_policies_can_be_checked_alone():
     check_policy(lambda: RandomPolicy(Corridor().action_space), Corridor())
     check_policy(Learner().policy, Corridor())
     with pytest.raises(ContractError, match=r"SimpleNamespace must keep the rule .*, but it took action 2"):

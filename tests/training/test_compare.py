@@ -84,7 +84,7 @@ def test_the_default_threshold_is_nine_tenths_of_the_way(made: Made, tmp_path: P
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(90, abs=1)
 
 
-def test_less_may_be_better(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_smaller_values_can_be_better(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     falling = [100 - value for value in RISING]
     (line,) = compare(tmp_path, made("a", falling, steps=1000, objective="shortest"))
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(10, abs=1)
@@ -101,7 +101,9 @@ def test_most_runs_decide_whether_a_threshold_is_reached(made: Made, tmp_path: P
     assert "– (1 of 3 runs)" in capsys.readouterr().out
 
 
-def test_what_is_not_finished_is_compared_as_far_as_it_is(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unfinished_trainings_are_compared_up_to_their_last_episode(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a = made("a", [1.0] * 30, [1.0] * 60, [], steps=600)
     (line,) = compare(tmp_path, a)
     assert (line["runs"], line["runs_planned"], line["state"], line["steps"]) == (2, 3, "50% done", 450)
@@ -130,7 +132,7 @@ def test_the_page_shows_curves_and_how_each_was_made(made: Made, tmp_path: Path)
     assert (tmp_path / "out" / "curves.png").stat().st_size > 10_000
 
 
-def test_another_comparison_takes_the_place_of_the_last(made: Made, tmp_path: Path) -> None:
+def test_a_new_comparison_replaces_the_old_one(made: Made, tmp_path: Path) -> None:
     a, b = made("a", [1.0] * 60), made("b", [2.0] * 60)
     compare(tmp_path, a)
     lines = compare(tmp_path, a, b, threshold=2)
@@ -158,7 +160,7 @@ def test_different_wrappers_are_noted(made: Made, tmp_path: Path, capsys: pytest
     assert "different wrappers" in capsys.readouterr().out
 
 
-def test_what_does_not_compare_is_refused(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trainings_that_cannot_be_compared_are_refused(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = made("a", [1.0] * 60)
     cases: list[tuple[tuple[Path, ...], type[EsbasError], str]] = [
         ((a, made("b", [1.0] * 60, env_id="Acrobot-v1")), InvalidValueError, "must have the same task, but 'a' has 'Cart"),

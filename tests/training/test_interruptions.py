@@ -55,7 +55,7 @@ def wait_for_rows(out, count, process, seed=0):
 
 
 @pytest.mark.parametrize("members", [OWN, FOREIGN], ids=["own DQN", "Stable-Baselines3"])
-def test_killed_at_any_moment_it_ends_with_the_same_numbers(start, tmp_path, members):
+def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard", members=members)) == 0
     saving = ["--no-tensorboard", "--checkpoint-every", "0"]
@@ -102,7 +102,7 @@ def test_ctrl_c_loses_nothing(start, tmp_path):
     assert_same(numbers(whole), numbers(stopped))
 
 
-def test_tensorboard_hides_what_is_played_again(start, tmp_path):
+def test_tensorboard_hides_repeated_episodes(start, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     out = tmp_path / "it"
@@ -151,7 +151,7 @@ def wait_until_released(directory):
     pytest.fail("a run continues without its parent")
 
 
-def test_the_runs_of_a_killed_parent_end_saved(start, tmp_path):
+def test_runs_save_and_end_when_their_parent_is_killed(start, tmp_path):
     out = tmp_path / "it"
     process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
     wait_for_rows(out, 1, process)

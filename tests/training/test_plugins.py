@@ -78,7 +78,7 @@ def test_a_class_is_registered_with_a_decorator(registered):
         ("training.plugins:Misnamed", InvalidValueError, "`a learner has the name that it is created with` must hold"),
     ],
 )
-def test_a_class_that_does_not_fit_gets_one_sentence(member, kind, message):
+def test_a_class_that_does_not_fit_raises_a_clear_error(member, kind, message):
     with pytest.raises(kind) as caught:
         build(member)
     assert message in str(caught.value)
