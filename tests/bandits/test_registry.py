@@ -78,7 +78,7 @@ def test_a_file_in_the_package_is_all_that_a_new_bandit_needs(tmp_path):
 
 @pytest.fixture
 def page(monkeypatch):
-    """The script that fills the page."""
+    """The script that writes the tables of the page."""
     monkeypatch.syspath_prepend(ROOT / "docs")
     spec = importlib.util.spec_from_file_location("docs_bandits", ROOT / "docs" / "bandits.py")
     script = importlib.util.module_from_spec(spec)

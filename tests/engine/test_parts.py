@@ -82,14 +82,14 @@ def test_an_exception_is_raised_and_running_parts_are_kept():
         assert started.wait(300)
         raise ZeroDivisionError("in a part")
 
-    def go_on():
+    def continues():
         started.set()
         time.sleep(0.2)
         return {"x": np.ones(1)}
 
-    never = partial(pytest.fail, "a part was begun after another had failed")
+    never = partial(pytest.fail, "a part was started after another one failed")
     with pytest.raises(ZeroDivisionError, match="in a part"):
-        store.run({"quick": partial(draw, "quick"), "fails": fail, "runs": go_on, "never": never}, jobs=2)
+        store.run({"quick": partial(draw, "quick"), "fails": fail, "runs": continues, "never": never}, jobs=2)
     assert list(store.parts) == ["quick", "runs"]
 
 
@@ -111,13 +111,15 @@ def test_an_interrupt_keeps_finished_parts():
         release.wait(300)
         return {}
 
-    work = parts(2) | {"slow": slow, "slow too": slow, "later": partial(pytest.fail, "begun after the interrupt")}
+    work = parts(2) | {"slow": slow, "slow too": slow, "later": partial(pytest.fail, "started after the interrupt")}
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        run_parts(work, load=store.parts.get, store=interrupt, jobs=2, description="test")
-    assert time.monotonic() - start < 200  # running parts are not waited for
-    release.set()
-    assert sorted(store.parts) == ["part0", "part1"]  # at once, in any order
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_parts(work, load=store.parts.get, store=interrupt, jobs=2, description="test")
+        assert time.monotonic() - start < 200  # did not wait for running parts
+    finally:
+        release.set()
+    assert sorted(store.parts) == ["part0", "part1"]  # they run at the same time and finish in any order
     finished = store.run(parts())
     np.testing.assert_array_equal(finished["part5"]["x"], draw("part5")["x"])
 
@@ -126,9 +128,9 @@ def test_the_note_is_computed_from_the_finished_parts(capsys):
     seen = []
     store = Store()
     store.parts["part0"] = draw("part0")
-    store.run(parts(3), note=lambda finished: seen.append(len(finished)) or f"{len(finished)} there")
+    store.run(parts(3), note=lambda finished: seen.append(len(finished)) or f"{len(finished)} finished parts")
     assert seen == [2, 3]
-    assert "3 there" in capsys.readouterr().err
+    assert "3 finished parts" in capsys.readouterr().err
 
 
 def test_jobs_must_be_positive():

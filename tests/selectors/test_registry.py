@@ -60,7 +60,7 @@ def test_stationary_arms_and_the_scale_are_passed_on():
         for value in (100.0, 200.0, 300.0):
             each.tell(each.ask(), value)
     raw_bonus, bonus = (min(row["bonus"] for row in each.explain().values()) for each in (raw, scaled))
-    assert bonus == pytest.approx(200 * raw_bonus)  # the spread of the values
+    assert bonus == pytest.approx(200 * raw_bonus)  # 200 is the spread of the values
 
 
 @pytest.mark.parametrize(

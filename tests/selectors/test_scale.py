@@ -1,4 +1,4 @@
-"""Values of any size and sign: `scale="auto"` must not care for units, and must not look ahead."""
+"""Values of any size and sign: `scale="auto"` must not depend on units or on later values."""
 
 import math
 from functools import partial

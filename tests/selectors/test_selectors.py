@@ -1,4 +1,4 @@
-"""What all selectors share: tokens, arms, states; and what each of the others chooses."""
+"""The behaviour of all selectors (choices, arms, states), and the choices of each one except ESBAS."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from esbas.testing import check_selector
 FACTORIES = {
     "ESBAS": ESBAS,
     "ESBAS, dialogue": partial(ESBAS, epochs=[20, 20, 40], stationary=["first"], scale=None),
-    "ESBAS, told range": partial(ESBAS, scale=(-100, 100), xi=2),
+    "ESBAS, given range": partial(ESBAS, scale=(-100, 100), xi=2),
     "SSBAS": SSBAS,
     "SSBAS, short": partial(SSBAS, fraction=0.1, scale=None),
     "Fixed": Fixed,

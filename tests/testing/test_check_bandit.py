@@ -10,7 +10,7 @@ from esbas.testing import check_bandit
 
 
 def broken(method, change, base=UCB1):
-    """The base with one method replaced; `change(original, self, ...)` gets the original one."""
+    """A subclass of `base` with one method replaced by `change(original, self, ...)`."""
 
     def replaced(self, *arguments, **keywords):
         return change(lambda *a, **k: getattr(base, method)(self, *a, **k), self, *arguments, **keywords)

@@ -113,7 +113,7 @@ def add_elsewhere(original, self, name, *, stationary=False):
 
 
 @pytest.mark.parametrize(
-    ("method", "change", "told"),
+    ("method", "change", "message"),
     [
         ("ask", ask_all, r"ask\(among=\['second'\]\) chose"),
         ("ask", ask_without_number, "choice 2 has number 1"),
@@ -136,8 +136,8 @@ def add_elsewhere(original, self, name, *, stationary=False):
         ("add_arm", add_elsewhere, r"arms is \('fourth', 'first', 'second', 'third'\)"),
     ],
 )
-def test_a_broken_selector_is_found(method, change, told):
-    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({told})") as caught:
+def test_a_broken_selector_is_found(method, change, message):
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})") as caught:
         check_selector(broken(method, change))
     assert isinstance(caught.value, AssertionError)
     assert isinstance(caught.value, EsbasError)
