@@ -116,7 +116,7 @@ def test_theorems_worked_out_by_hand() -> None:
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 64))
 def test_theorem_1_holds_for_any_choices_on_rising_curves(seed: int, arms: int, length: int) -> None:
     rng = np.random.default_rng(seed)
-    expectations = np.sort(rng.random((length, arms)), axis=0)  # more data is better data
+    expectations = np.sort(rng.random((length, arms)), axis=0)  # expectations never decrease with more data
     chosen = rng.integers(arms, size=length)
     bound = regret.theorem_1(regret.canonical_absolute(expectations, optimum=1.0))
     assert (regret.absolute(expectations, chosen, optimum=1.0) <= bound + 1e-12).all()

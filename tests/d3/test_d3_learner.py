@@ -131,7 +131,7 @@ def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
     run = esbas.run(*first_parts, episodes=14, seed=3)
     first = list(itertools.islice(run, 9))
     run.save(tmp_path / "run")
-    torch.manual_seed(99)  # draws of others must not matter
+    torch.manual_seed(99)  # other draws must not matter
     assert first + list(esbas.resume(tmp_path / "run", *later_parts)) == whole
     assert not any(record.faults for record in whole)
     for one, other in zip(whole_parts[1], later_parts[1], strict=True):
@@ -140,7 +140,7 @@ def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
 
 def test_the_global_generators_are_unchanged():
     def states():
-        legacy = np.random.get_state(legacy=False)  # noqa: NPY002  # the global one is meant
+        legacy = np.random.get_state(legacy=False)  # noqa: NPY002  # the global generator is intended
         return [legacy["state"]["key"].tolist(), legacy["state"]["pos"], torch.get_rng_state().tolist(), random.getstate()]
 
     before = states()
@@ -182,7 +182,7 @@ def test_learns_the_corridor_in_epochs():
 
 
 class Aim(gym.Env):
-    """One step: the nearer to (1, 7.5), the better."""
+    """One step: the closer to (1, 7.5), the larger the reward."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space = gym.spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 10.0], np.float32))

@@ -1,4 +1,4 @@
-"""Algorithms of d3rlpy in a portfolio's text."""
+"""Algorithms of d3rlpy in a portfolio file."""
 
 from typing import Any
 

@@ -49,7 +49,7 @@ def test_reads_the_documented_example(tmp_path, request):
 def test_the_documented_custom_user_runs(request):
     page = (request.config.rootpath / "docs" / "dialogue-log.md").read_text()
     names = {}
-    exec(page.split("## A user of your own")[1].split("```python\n")[1].split("```")[0], names)
+    exec(page.split("## Writing your own user")[1].split("```python\n")[1].split("```")[0], names)
     env = names["env"]
     env.reset(seed=0, options={"user_costs": [0.9, 0.2, 0.8, 0.7], "system_costs": [0.1, 0.2, 0.3, 0.4], "user_starts": False})
     assert env.step(1)[1:3] == (0.0, False)  # the system's best option is not the user's
@@ -74,7 +74,9 @@ def test_fit_names_the_line_of_an_act_that_the_user_never_does(tmp_path):
 def acts(*words):
     players = {"U": "user", "S": "system"}
     triples = (word.split("-") for word in words)
-    return [{"by": players[who], "act": what} | ({"option": int(option)} if option else {}) for who, what, option in triples]
+    return [
+        {"by": players[player], "act": what} | ({"option": int(option)} if option else {}) for player, what, option in triples
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sig
 from esbas.errors import InvalidValueError
 
 COSTS = (0.6, 0.1, 0.9, 0.3)  # the user's order is 1, 3, 0, 2
-LATE = 0.999  # a draw that lets nothing unlikely happen
+LATE = 0.999  # a draw with which nothing unlikely happens
 
 
 class Draws:
-    """A generator that hands out the given numbers."""
+    """A generator that returns the given numbers."""
 
     def __init__(self, *numbers):
         self._numbers = list(numbers)
@@ -29,7 +29,7 @@ def user(**parameters):
 
 
 def generated(parameters, *, dialogues, seed):
-    """Dialogues of this user with a system that does anything but end them."""
+    """Dialogues of this user with a system that acts at random and never ends a dialogue."""
     env, rng = NegotiationDialogue(user=UserModel(parameters)), np.random.default_rng(seed)
     env.reset(seed=seed)
     for _ in range(dialogues):
@@ -82,14 +82,16 @@ def test_hangs_up_only_if_it_does_not_accept():
 
 def test_acceptance_counts_from_its_own_last_proposal_and_its_acts():
     model = user()
-    first = 1 / (1 + math.exp(-4 * (0.38 - (0.9 - 0.1))))  # it has not spoken: against its best option, after no acts
+    first = 1 / (
+        1 + math.exp(-4 * (0.38 - (0.9 - 0.1)))
+    )  # before its first proposal: compared with its best option, after no acts
     assert model.answer(2, Draws(first - 1e-9, LATE, LATE)).kind == ACCEPT
     model = user()
     assert model.answer(2, Draws(first + 1e-9, LATE, LATE)).kind == PROPOSE
-    model.answer(2, Draws(LATE, LATE, 0.0))  # now stands by option 3
+    model.answer(2, Draws(LATE, LATE, 0.0))  # its last proposal is now option 3
     third = 1 / (1 + math.exp(-4 * (0.38 + 0.05 * 2 - (0.6 - 0.3))))
     assert model.answer(0, Draws(third + 1e-9, LATE, LATE)).kind == PROPOSE
-    model.answer(None, Draws(LATE, LATE, LATE))  # repeating is an act, too
+    model.answer(None, Draws(LATE, LATE, LATE))  # repeating counts as an act too
     fifth = 1 / (1 + math.exp(-4 * (0.38 + 0.05 * 4 - (0.6 - 0.3))))
     assert model.answer(0, Draws(fifth - 1e-9, LATE, LATE)).kind == ACCEPT
 
@@ -124,7 +126,7 @@ def test_fit_is_the_maximum_and_its_errors_are_the_curvature_there():
 
 
 def log_likelihood(parameters, logs):
-    """Straight from the description of the user."""
+    """Written from the description of the user model."""
     slope, threshold, patience, hang_up, concede = parameters
     total = 0.0
     for log in logs:
@@ -156,7 +158,9 @@ def test_a_share_of_zero_has_no_standard_error():
 
 def acts(*words):
     players = {"U": "user", "S": "system"}
-    return tuple(Act(players[who], what, int(option) if option else None) for who, what, option in (w.split("-") for w in words))
+    return tuple(
+        Act(players[player], what, int(option) if option else None) for player, what, option in (w.split("-") for w in words)
+    )
 
 
 @pytest.mark.parametrize(

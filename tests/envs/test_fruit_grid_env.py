@@ -1,4 +1,4 @@
-"""The fruit collection task: its rules, its optimum, its pictures, and maps that it refuses."""
+"""The fruit collection task: its rules, its optimum, its rendering, and invalid maps."""
 
 from collections import deque
 
@@ -38,7 +38,7 @@ def noiseless(text: str, start: tuple[int, int], **settings) -> FruitGrid:
     return env
 
 
-@pytest.mark.filterwarnings("ignore:.*Not able to test alternative render modes:UserWarning")  # they are, here, in turn
+@pytest.mark.filterwarnings("ignore:.*Not able to test alternative render modes:UserWarning")  # the test covers each mode
 @pytest.mark.parametrize("mode", [None, "ansi", "rgb_array"])
 def test_gymnasium_accepts_it(mode):
     check_env(FruitGrid(render_mode=mode), skip_render_check=mode is None)
@@ -61,7 +61,7 @@ def test_a_walk_by_hand():
     assert env.step(NORTH)[1:4] == (0.0, False, False)  # out of the map: stays
     assert env.step(EAST)[1:4] == (0.0, False, False)  # into the wall: stays
     assert env.step(WEST)[1:4] == (1.0, False, False)
-    assert env.step(WEST)[1:4] == (0.0, False, False)  # stays where the fruit was: it is eaten once
+    assert env.step(WEST)[1:4] == (0.0, False, False)  # stays in the cell of the fruit, which was already eaten
     for action in (SOUTH, EAST):
         assert env.step(action)[1:4] == (0.0, False, False)
     observation, reward, terminated, truncated, _ = env.step(EAST)
@@ -111,7 +111,7 @@ def test_text_and_picture():
     assert env.render() == "A.#\n..F\n"
     for action in (SOUTH, EAST, EAST):
         env.step(action)
-    assert env.render() == "..#\n..A\n"  # at the end he stands where the last fruit was
+    assert env.render() == "..#\n..A\n"  # at the end the agent is where the last fruit was
     env = noiseless("F.#\n..F", (0, 1), render_mode="rgb_array")
     before = env.render()
     assert before.shape == (96, 144, 3)

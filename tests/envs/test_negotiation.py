@@ -65,7 +65,14 @@ def test_first_new_proposal_is_the_best_option():
 def test_observation_is_all_that_the_system_knows():
     env, first = scripted(propose(0), propose(2), score=ScoreModel(right=0.7, deviation=0.0))
     costs = sorted(SYSTEM_COSTS)
-    assert first.tolist() == [1, 0.5, -1, -1, 0, *costs]  # act 1, no score, nothing heard or proposed, next comes rank 0
+    assert first.tolist() == [
+        1,
+        0.5,
+        -1,
+        -1,
+        0,
+        *costs,
+    ]  # act 1, no score, nothing heard or proposed, the next proposal is rank 0
     score = 1 / (1 + math.exp(-0.7))
     second = env.step(NEW)[0]
     assert second.tolist() == pytest.approx([2, score, 2, 0, 1, *costs])  # option 0 has rank 2 for the system
@@ -141,7 +148,7 @@ def test_channel_has_the_given_error_rate_and_scores():
 
 def test_draws_come_in_the_documented_order():
     class Replay:
-        """A generator that hands out the given numbers and notes what was asked for."""
+        """A generator that returns the given numbers and records the requests."""
 
         def __init__(self):
             self.numbers, self.asked = iter(np.linspace(0.05, 0.95, 200)), []
@@ -157,7 +164,7 @@ def test_draws_come_in_the_documented_order():
     env = NegotiationDialogue()
     env.np_random = generator = Replay()
     observation, _ = env.reset()
-    assert generator.asked == [9, 3, 2, "normal"]  # costs and who starts: below 1/2, so the user opens
+    assert generator.asked == [9, 3, 2, "normal"]  # costs, then the player that starts: below 1/2, so the user opens
     assert env.system_costs == pytest.approx(np.linspace(0.05, 0.95, 200)[:4])
     assert observation[0] == 1
     env.step(REPEAT)

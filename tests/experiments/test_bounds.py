@@ -33,7 +33,7 @@ def test_learners_obey_the_papers_assumptions(regime: Regime) -> None:
     online = regime.online(2**12)
     assert online.min() >= 0
     assert online.max() <= regime.optimum <= 1
-    assert (np.diff(online, axis=0) >= 0).all()  # more data is better data
+    assert (np.diff(online, axis=0) >= 0).all()  # expectations never decrease with more data
     starts = 2 ** np.arange(12)
     np.testing.assert_array_equal(regime.frozen(2**12)[starts - 1], online[starts - 1])
     np.testing.assert_array_equal(np.unique(regime.frozen(2**12), axis=0), np.unique(online[[*(starts - 1), -1]], axis=0)[:13])

@@ -60,7 +60,7 @@ def test_no_reset_applies_to_every_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("simpel-2 + fast", "did you mean 'simple-2'"),
         ("all-4 + constnat-1.10", "did you mean 'constant-1.10'"),
@@ -68,8 +68,8 @@ def test_no_reset_applies_to_every_row() -> None:
         ("simple + constant-1.01 (no rest)", "did you mean 'no reset'"),
     ],
 )
-def test_a_name_that_does_not_parse_gets_the_nearest_one(text: str, says: str) -> None:
-    with pytest.raises(UnknownNameError, match=says):
+def test_a_name_that_does_not_parse_gets_the_nearest_one(text: str, message: str) -> None:
+    with pytest.raises(UnknownNameError, match=message):
         chosen_rows([text])
 
 
@@ -121,7 +121,7 @@ def test_generated_policies_survive_their_storage() -> None:
 
 
 def test_a_constant_that_is_not_stored_is_generated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "POLICIES", 1)  # eight take eight times as long
+    monkeypatch.setattr(constants, "POLICIES", 1)  # the default of eight takes eight times as long
     words = ["reproduce", "dialogue", "--rows", "simple + constant-1.135", "--generate", "--runs", "2", "--out", str(tmp_path)]
     assert cli.main(words) == 0
     rows, policy = csv.DictReader((tmp_path / "policies.csv").read_text().splitlines()), "constant-1.135-policies.npz"
@@ -129,14 +129,14 @@ def test_a_constant_that_is_not_stored_is_generated_once(tmp_path: Path, monkeyp
     assert shlex.split(json.loads((tmp_path / "config.json").read_text())["again"])[-1] == "--generate"
     summary, stamp = (tmp_path / "summary.json").read_bytes(), (tmp_path / "parts" / policy).stat().st_mtime_ns
     ratios = json.loads(summary)["rows"]["simple + constant-1.135"]["selection_ratios"]
-    assert 0 < ratios[-1][1] < 1  # the policy is an arm that is chosen
+    assert 0 < ratios[-1][1] < 1  # the policy is selected in some dialogues
     assert cli.main(words) == 0
     assert (tmp_path / "summary.json").read_bytes() == summary
     assert (tmp_path / "parts" / policy).stat().st_mtime_ns == stamp
 
 
 def test_constant_policies_take_turns() -> None:
-    """Run 8 has the policy of run 0 again: one policy alone gives the same."""
+    """Run 8 has the same policy as run 0, so a single policy gives the same results."""
     row, known = parse("constant-1.01"), constants.stored()
     same = one_run(row, known, seed=0, run=constants.POLICIES)
     alone = one_run(row, {"1.01": known["1.01"][:1]}, seed=0, run=constants.POLICIES)
@@ -145,7 +145,7 @@ def test_constant_policies_take_turns() -> None:
 
 
 def outcome(first: list[float], *, arms: int = 1) -> Outcome:
-    """Runs that earned these sums in the first epoch, and nothing later."""
+    """Runs with these returns in the first epoch, and none later."""
     returns = np.zeros((len(first), len(EPOCHS)))
     returns[:, 0] = first
     return Outcome(returns, np.zeros((len(first), len(EPOCHS), arms), np.int64), np.ones((len(first), len(EPOCHS)), np.int64))

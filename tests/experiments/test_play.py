@@ -8,7 +8,7 @@ from esbas.experiments import play
 
 
 def typed(monkeypatch, capsys, lines, **settings):
-    """What a person sees who types these lines."""
+    """The output for a person who types these lines."""
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     play.Play(**{"seed": 4} | settings).run()
     return capsys.readouterr().out

@@ -65,7 +65,7 @@ def test_bad_options_are_refused_before_a_folder_is_created(tmp_path, bad):
 
 
 def documented():
-    """The table of the docs, by bandit."""
+    """The table in docs/bandits.md, by bandit."""
     lines = re.split("<!-- (?:end of )?regrets -->", DOCS.read_text())[1].strip().splitlines()[2:]
     return dict([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
 

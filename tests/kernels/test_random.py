@@ -19,7 +19,7 @@ def words(stream, n):
 
 @compiled
 def steps(stream, n):
-    """What `n` steps of a run draw."""
+    """The draws of `n` steps of a run."""
     chances, actions, starts, noise = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     for i in range(n):
         stream, word = next_word(stream)

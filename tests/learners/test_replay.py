@@ -23,7 +23,7 @@ def task(observation_space: Any = VECTORS, action_space: Any = TWO) -> Any:
 
 
 def walk(lengths: list[int], *, truncated: bool = False, seed: int = 0) -> list[Transition]:
-    """Episodes of vectors; as in the loop, what follows a step is the very observation of the next one."""
+    """Episodes of vectors. As in the loop, `next_observation` is the same object as the next `observation`."""
     rng, steps = np.random.default_rng(seed), []
     for length in lengths:
         seen = rng.normal(size=2).astype(np.float32)
@@ -197,7 +197,7 @@ def test_a_restored_memory_continues_identically(stack: int) -> None:
     replay = filled(steps[:20], space, capacity=13, stack=stack)  # within an episode
     state, copy = replay.state_dict(), SharedReplay(task(space), capacity=13, stack=stack)
     for step in steps[20:25]:
-        replay.add(step)  # must not reach what was saved
+        replay.add(step)  # must not change the saved state
     copy.load_state_dict(state)
     expect(everything(copy), steps[7:20])
     for step in steps[20:]:

@@ -43,7 +43,7 @@ def results(tmp_path):
 
 
 def test_a_report_is_one_self_contained_page(results, tmp_path):
-    table = (["who", "value"], [["a & <b>", estimate([1, 2, 3])], ["c", None]])
+    table = (["name", "value"], [["a & <b>", estimate([1, 2, 3])], ["c", None]])
     results.report("Title <1>", [Section("One", "First `code`.\n\nSecond.", table, "curve", "What it shows"), Section("Two")])
     page = Page((tmp_path / "report.html").read_text())
     assert "Title <1>" in page.text
@@ -51,7 +51,7 @@ def test_a_report_is_one_self_contained_page(results, tmp_path):
     assert "2.0 ± 2.5" in page.text
     assert "What it shows" in page.text
     outside = [source for source in page.sources if not source.startswith("data:")]
-    assert outside  # links to the files beside it
+    assert outside  # links to the files next to it
     assert all((tmp_path / source).exists() for source in outside)
 
 

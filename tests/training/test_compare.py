@@ -24,7 +24,7 @@ LENGTH = 10  # steps of each episode
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    """Makes the folder of a training with the values of the episodes of each run, as if it had just happened."""
+    """Write the folder of a training with the given values of the episodes of each run."""
 
     def make(name: str, *runs: Sequence[float], steps: int = 600, speed: float = 200, **options: Any) -> Path:
         config = Train("CartPole-v1", members=("random",), steps=steps, seeds=tuple(range(len(runs))), out=tmp_path / name)
@@ -66,7 +66,7 @@ def test_the_table_by_hand(made: Made, tmp_path: Path, capsys: pytest.CaptureFix
     assert [first[key] for key in ("training", "task", "selector", "learners", "runs")] == ["a", "CartPole-v1", "ssbas", 1, 2]
     assert (first["end"], first["whole"]) == (102, 52)
     assert first["end_ci95"] == pytest.approx(12.706 * 2, rel=1e-4)  # Student's t, one degree of freedom; standard error 2
-    middle = (750 + 730) / 2  # 25 episodes of 100 make a mean of 50; in the other run 23 of 104 and 27 of 4 do
+    middle = (750 + 730) / 2  # the mean is 50 with 25 episodes of 100; in the other run with 23 of 104 and 27 of 4
     assert (first["steps_to_threshold"], first["runs_reaching_it"]) == (middle, 2)
     assert first["steps_per_second"] == pytest.approx(200)
     assert (second["end"], second["end_ci95"], second["whole"]) == (7, None, 7)
@@ -119,7 +119,7 @@ def test_short_runs_have_curves_too(made: Made, tmp_path: Path, capsys: pytest.C
     (line,) = compare(tmp_path, made("a", [3.0], steps=10))
     assert (line["end"], line["steps_to_threshold"]) == (3, 10)
     (line,) = compare(tmp_path, made("b", [9.0, 0.0, 0.0, 3.0, 5.0, 7.0], steps=60), threshold=4)
-    assert line["steps_to_threshold"] == 60  # the mean of the first one, 9, came too early to count; that of all six is 4
+    assert line["steps_to_threshold"] == 60  # the mean of the first episode, 9, does not count yet; the mean of all six is 4
     assert "In a short run" in capsys.readouterr().out
 
 

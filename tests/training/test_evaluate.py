@@ -38,13 +38,13 @@ def trained(folder: Path, task: str = "Lane", **options: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trained(tmp_path_factory.mktemp("trained") / "lane", seeds=(3, 4))
 
 
 @pytest.fixture
-def folder(lasting: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(lasting, tmp_path / "lane"))
+def folder(trained_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained_once, tmp_path / "lane"))
 
 
 def evaluation(folder: Path) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 def test_the_policy_plays_without_exploration_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(Evaluate(folder, episodes=7))
-    assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7  # it learnt by acting at random
+    assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7  # it learnt from random actions
     about = evaluation(folder)
     assert about["results"]["return"] == {"mean": 1.0, "ci95": 0.0, "min": 1.0, "max": 1.0}
     assert (about["explores"], about["episodes"], about["steps of training"] > 40) == (False, 7, True)
@@ -164,9 +164,9 @@ def test_long_recordings_are_thinned_out_evenly(tmp_path: Path) -> None:
         image = np.full((4, 4, 3), number % 256, np.uint8)
         recording.add(lambda number=number, image=image: rendered.append(number) or image)
     assert FRAMES / 2 <= len(recording.images) <= FRAMES
-    assert len(rendered) < 2 * FRAMES  # what is not kept is not rendered
-    recording.write(tmp_path / "film.gif")
-    with Image.open(tmp_path / "film.gif") as written:
+    assert len(rendered) < 2 * FRAMES  # discarded frames are not rendered
+    recording.write(tmp_path / "recording.gif")
+    with Image.open(tmp_path / "recording.gif") as written:
         assert written.info["duration"] == 80  # every fourth frame, at 50 per second
 
 

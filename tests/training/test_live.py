@@ -1,4 +1,4 @@
-"""What people see while training goes on."""
+"""The display during a training."""
 
 import io
 
@@ -20,7 +20,7 @@ def tracker(episodes=100, steps=None):
     names = "left", "right"
     learners = [Constant(name, lambda _: 0) for name in names]
     run = esbas.run(Corridor(5), learners, esbas.Fixed(names), episodes=episodes, steps=steps)
-    return StatusTracker(run, seed=7), run.loop
+    return StatusTracker(run, seed=7), run
 
 
 def record(number, arm, value, *faults):
@@ -28,10 +28,10 @@ def record(number, arm, value, *faults):
 
 
 def played(count=60, **options):
-    """`left` controls the first 40 episodes, `right` the others; `left` fails in the last."""
-    watch, loop = tracker(**options)
+    """`left` controls the first 40 episodes, `right` the others; `left` fails in the last episode."""
+    watch, run = tracker(**options)
     for number in range(1, count + 1):
-        loop.number, loop.steps = number, 10 * number
+        run.number, run.steps = number, 10 * number
         faults = [Fault("left", "step", "ValueError: no", 4)] if number == count else []
         watch.add_record(record(number, "left" if number <= 40 else "right", float(number), *faults))
     return watch.status()

@@ -1,4 +1,4 @@
-"""Errors in portfolios: each is one sentence."""
+"""Errors in portfolios."""
 
 import sys
 from typing import Any

@@ -44,7 +44,7 @@ def test_a_task_without_end_is_fine(register):
 
 
 def test_old_versions_are_allowed():
-    assert make_task("CartPole-v0").spec.max_episode_steps == 200  # and warns of nothing
+    assert make_task("CartPole-v0").spec.max_episode_steps == 200  # without a warning
 
 
 def test_wrappers_go_from_the_inside_out():

@@ -1,4 +1,4 @@
-"""`esbas train` and `esbas resume`, as people call them."""
+"""`esbas train` and `esbas resume` on the command line."""
 
 import csv
 import json
@@ -147,7 +147,7 @@ def test_a_folder_of_another_portfolio_is_refused(tmp_path, capsys, monkeypatch)
     capsys.readouterr()
     assert cli.main(command) == 2
     assert "the portfolio of a training must stay the same" in capsys.readouterr().err
-    assert cli.main(["resume", "esbas-CartPole-v1"]) == 0  # the folder has its own
+    assert cli.main(["resume", "esbas-CartPole-v1"]) == 0  # the folder has its own copy of the portfolio
 
 
 def test_the_example_works_as_it_is(tmp_path, capsys, monkeypatch):
@@ -181,7 +181,7 @@ def test_cartpole_is_solved_with_default_options(tmp_path, monkeypatch):
 
 
 class Frail(gym.Wrapper[Any, Any, Any, Any]):
-    """CartPole that fails in its third episode, as long as it is frail."""
+    """CartPole that fails in its third episode while `frail` is true."""
 
     frail, episodes = True, 0
 
