@@ -16,9 +16,3 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the files in tests/golden instead of comparing with them"
     )
-
-
-@pytest.fixture
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer draws in checks that compare frequencies of actions with probabilities, for policies that act slowly."""
-    monkeypatch.setattr("esbas.testing.policy.DRAWS", 50)

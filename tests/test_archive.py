@@ -120,7 +120,7 @@ def test_other_arrays_and_zips_are_refused(path):
 
 
 def test_a_file_without_one_of_its_arrays_is_refused(path):
-    text = json.dumps({"kind": "run", "format": 1, "state": {"a": {"$array": "a0"}}})
+    text = json.dumps({"kind": "run", "format": archive.FORMAT, "state": {"a": {"$array": "a0"}}})
     with path.open("wb") as file:
         np.savez(file, json=np.frombuffer(text.encode(), np.uint8))
     expect_damage(path)
@@ -138,7 +138,7 @@ class Trap:
 
 def test_reading_never_runs_code(path):
     trap = path.with_name("sprung")
-    text = json.dumps({"kind": "run", "format": 1, "state": {"a": {"$array": "a0"}}})
+    text = json.dumps({"kind": "run", "format": archive.FORMAT, "state": {"a": {"$array": "a0"}}})
     with path.open("wb") as file:
         np.savez(file, json=np.frombuffer(text.encode(), np.uint8), a0=np.array([Trap(trap)], dtype=object))
     expect_damage(path)
@@ -165,11 +165,12 @@ def test_a_folder_is_not_a_save_file(tmp_path):
     expect_damage(tmp_path)
 
 
-def test_a_newer_format_raises(path, monkeypatch):
-    monkeypatch.setattr(archive, "FORMAT", 2)
+@pytest.mark.parametrize(("version", "remedy"), [(3, "upgrade esbas"), (1, "continue with the version of esbas that wrote it")])
+def test_another_format_is_refused(path, monkeypatch, version, remedy):
+    monkeypatch.setattr(archive, "FORMAT", version)
     archive.write(path, "run", STATE)
     monkeypatch.undo()
-    with pytest.raises(SaveFileError, match=r"save formats up to 1 can be read, but .* has format 2: upgrade esbas"):
+    with pytest.raises(SaveFileError, match=f"save files of format 2 can be read, but .* has format {version}: {remedy}"):
         archive.read(path, "run")
 
 

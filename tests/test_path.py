@@ -72,3 +72,4 @@ def test_the_architecture_page_lists_the_files_of_the_path(path):
     assert marked
     listed = re.findall(r"^\| `([\w/]+\.py)` \|", rest.partition("<!-- end of path -->")[0], re.MULTILINE)
     assert sorted(listed) == sorted({file_of(code) for code in path})
+    assert f"executes {len(path)} functions in these files" in " ".join(page.split())

@@ -11,7 +11,7 @@ from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, LinearT
 from esbas.session import Run, resume, run
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ESBAS",

@@ -14,7 +14,7 @@ from esbas.columns import Array
 from esbas.errors import SaveFileError
 from esbas.files import open_atomically
 
-FORMAT = 1
+FORMAT = 2  # 1: esbas 0.1
 
 
 def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
@@ -31,8 +31,9 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     try:
         content, arrays = _load(path)
         found, version = str(content["kind"]), int(content["format"])
-        if version > FORMAT:
-            raise SaveFileError(f"save formats up to {FORMAT} can be read, but {where} has format {version}: upgrade esbas")
+        if version != FORMAT:
+            remedy = "upgrade esbas" if version > FORMAT else "continue with the version of esbas that wrote it, or start again"
+            raise SaveFileError(f"save files of format {FORMAT} can be read, but {where} has format {version}: {remedy}")
         if found != kind:
             raise SaveFileError(f"{where} must hold a {kind}, but holds a {found}: give the path of a {kind}")
         return dict(_unpack(content["state"], arrays))

@@ -12,7 +12,7 @@ Array = NDArray[Any]
 
 
 class Columns:
-    """Named arrays that grow at the end, each at its own pace; the first rows settle shape and type."""
+    """Named arrays that grow at the end, independently of each other; the first rows determine shape and type."""
 
     def __init__(self) -> None:
         self._rows: dict[str, Array] = {}
@@ -27,10 +27,7 @@ class Columns:
         for name, new in rows.items():
             if name not in self._rows:
                 self._rows[name] = np.empty((64, *new.shape[1:]), new.dtype)
-            old = self._rows[name]
-            if new.shape[1:] != old.shape[1:] or not np.can_cast(new.dtype, old.dtype, "same_kind"):
-                got, kept = (f"{column.dtype} of shape {column.shape[1:]}" for column in (new, old))
-                raise InvalidValueError(f"{name} must all be alike, but got {got} after {kept}: flatten or pad them")
+            require_alike(name, new, self._rows[name])
         for name, new in rows.items():
             start = self._sizes.get(name, 0)
             end, old = start + len(new), self._rows[name]
@@ -40,17 +37,22 @@ class Columns:
             self._rows[name][start:end], self._sizes[name] = new, end
 
     def state_dict(self) -> dict[str, Array]:
-        """The arrays."""
         return {name: self[name] for name in self._rows}
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
-        """From arrays."""
         self._rows, self._sizes = {}, {}
         self.extend(state)
 
 
+def require_alike(name: str, new: Array, old: Array) -> None:
+    """Raise an error unless rows of `new` can be stored in `old`."""
+    if new.shape[1:] != old.shape[1:] or not np.can_cast(new.dtype, old.dtype, "same_kind"):
+        got, kept = (f"{column.dtype} of shape {column.shape[1:]}" for column in (new, old))
+        raise InvalidValueError(f"{name} must all be alike, but got {got} after {kept}: flatten or pad them")
+
+
 def frozen(values: ArrayLike, *, copy: bool = True) -> Array:
-    """The values as a read-only array; copied if somebody else could still write to them."""
+    """The values as a read-only array; copied if the caller could still write to them."""
     array = np.asarray(values)
     if array.flags.writeable:
         array = array.copy() if copy and array is values else array.view()

@@ -1,4 +1,4 @@
-"""Every exception of esbas. Each is also the builtin that a caller would expect, and tells rule, value and remedy."""
+"""Every exception of esbas. Each also derives from a suitable builtin, and its message has rule, value and remedy."""
 
 import difflib
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ class InvalidValueError(EsbasError, ValueError):
 
 
 class UnknownNameError(EsbasError, KeyError, ValueError):
-    """A name that nobody has."""
+    """An unknown name."""
 
 
 class ChoiceError(EsbasError, ValueError):
-    """A choice was told twice, or was never asked for here."""
+    """A choice was told twice, or comes from another selector."""
 
 
 class SpaceError(EsbasError, TypeError, ValueError):

@@ -17,7 +17,7 @@ class Evidence:
 
     trajectory: Trajectory
     value: float  # as the selector sees it: larger is better
-    arm: str  # who acted
+    arm: str  # the arm that acted
     log_probs_of: Mapping[str, Array] | Callable[[str], Array | None] | None = None
     """Log-probabilities of the trajectory's actions by arm, (T,) each, or a function that computes them. None: unknown."""
 

@@ -75,7 +75,7 @@ class Member:
 
 
 class Roster:
-    """The members of a run, and who of them may act.
+    """The members of a run, and which of them may act.
 
     The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024). It is neither chosen nor trained then, unless
     all are dismissed: then all may be chosen.
@@ -88,8 +88,8 @@ class Roster:
         self.number = 1  # of the current episode
         self.faults: list[Fault] = []  # of the current episode
         self.members: dict[str, Member] = {}
-        self.present: list[Member] = []  # those who are not dismissed in this episode
-        self.dismissed = False  # whether anybody is
+        self.present: list[Member] = []  # not dismissed in this episode
+        self.dismissed = False  # whether any member is
         for learner in learners:
             self.add(learner)
 
@@ -102,12 +102,12 @@ class Roster:
         self.begin_episode()
 
     def begin_episode(self) -> None:
-        """Find out who is dismissed in episode `number`."""
+        """Find out which members are dismissed in episode `number`."""
         self.present = [member for member in self.members.values() if self.number > member.away_until]
         self.dismissed = len(self.present) < len(self.members)
 
     def available(self) -> list[str] | None:
-        """The names of those who may be chosen; None for all, also if all are dismissed."""
+        """The names of the members that may be chosen; None for all, also if all are dismissed."""
         return [member.name for member in self.present] or None
 
     def blame(self, member: Member, where: str, error: Exception | str) -> None:

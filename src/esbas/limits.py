@@ -1,7 +1,7 @@
-"""A limit to how long a call may take, kept without another process.
+"""Time limits for calls, without another process.
 
-On Unix, in the main thread, a timer interrupts Python code that goes on for too long. Anywhere else, and in compiled code, which
-lets no handler of Python run meanwhile, a call is judged when it returns.
+On Unix, in the main thread, a timer interrupts Python code that takes too long. Elsewhere, and in compiled code, during which
+Python's signal handlers do not run, the limit is checked when the call returns.
 """
 
 import math
@@ -13,17 +13,17 @@ from typing import Any
 
 from esbas.errors import TimeLimitError, require
 
-AGAIN = 1.0  # seconds until code that swallowed an interruption is interrupted again
+REPEAT = 1.0  # seconds until code that suppressed an interruption is interrupted again
 
 
 def checked(seconds: float | None) -> float | None:
-    """A limit as it was given; None also for one that is infinite."""
+    """A valid limit; None for no limit or an infinite one."""
     require(seconds is None or seconds > 0, "time_limit > 0 seconds, or None for no limit", time_limit=seconds)
     return None if seconds == math.inf else seconds
 
 
 def limited(function: Callable[..., Any], seconds: float | None) -> Callable[..., Any]:
-    """A function that raises a TimeLimitError when a call takes longer than that; the very same function if there is no limit."""
+    """A function that raises a TimeLimitError if a call takes longer; the function itself if there is no limit."""
     limit = checked(seconds)
     if limit is None:
         return function
@@ -34,10 +34,10 @@ def limited(function: Callable[..., Any], seconds: float | None) -> Callable[...
     return call
 
 
-def too_slow(seconds: float, told: str) -> TimeLimitError:
+def too_slow(seconds: float, reason: str) -> TimeLimitError:
     """The error for a call that took longer than the limit."""
     return TimeLimitError(
-        f"a learning call must end within {seconds:g} s, but {told}: raise time_limit, or leave the learner out"
+        f"a learning call must end within {seconds:g} s, but {reason}: raise time_limit, or leave the learner out"
     )
 
 
@@ -56,7 +56,7 @@ def _interrupted(function: Callable[..., Any], arguments: tuple[Any, ...], secon
         try:
             return _judged(function, arguments, seconds)  # for compiled code at its very end
         finally:
-            alarm.over = True  # if it rings from here on, it hits nobody
+            alarm.over = True  # a signal that arrives from here on has no effect
     except _Interruption as interruption:
         alarm.over = True
         if interruption.alarm is not alarm:  # that of a call around this one
@@ -72,14 +72,14 @@ def _can_interrupt() -> bool:
 
 
 class _Interruption(BaseException):
-    """No Exception: code that goes on after any Exception is to end, too."""
+    """Not an Exception, so that `except Exception` does not catch it."""
 
     def __init__(self, alarm: "_Alarm") -> None:
         self.alarm = alarm
 
 
 class _Alarm:
-    """The process's one timer, borrowed for a call: whoever had set it is served in time, and gets it back afterwards."""
+    """The timer of the process, used for one call. A timer that was set before keeps working and is restored afterwards."""
 
     def __init__(self, seconds: float) -> None:
         self.over = False
@@ -96,7 +96,7 @@ class _Alarm:
         self._wind()
 
     def clear(self) -> None:
-        """Give it back. The signal module lets a signal that is on its way reach the old handler before it sets a new one."""
+        """Restore the former timer. A pending signal reaches the old handler before the new one is set."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._former)
         if self._former_due < math.inf:
@@ -104,7 +104,7 @@ class _Alarm:
 
     def _wind(self) -> None:
         due = min(self._deadline, self._former_due) if callable(self._former) else self._deadline
-        signal.setitimer(signal.ITIMER_REAL, _until(due), AGAIN)
+        signal.setitimer(signal.ITIMER_REAL, _until(due), REPEAT)
 
     def _ring(self, signal_number: int, frame: Any) -> None:
         now = time.monotonic()
@@ -119,5 +119,5 @@ class _Alarm:
 
 
 def _until(due: float) -> float:
-    """Seconds from now; a timer that is set to nought would never ring."""
+    """Seconds from now; positive, because a timer of zero seconds is disabled."""
     return max(due - time.monotonic(), 1e-6)

@@ -164,7 +164,7 @@ class Loop(Iterator[EpisodeRecord]):
             return None
 
     def _substitute(self) -> tuple[Member | None, Act]:
-        """Another member that can act, or chance if there is none. Those who fail are no longer `present`."""
+        """Another member that can act, or chance if there is none. Members that fail are no longer `present`."""
         while self.roster.present:
             member = self.roster.present[0]
             act = self._actions_of(member)
@@ -226,7 +226,7 @@ def roll_out(
 ) -> Trajectory:
     """The steps of an episode after `reset`.
 
-    What policies and `see` are given is read-only, and what is stored is a copy: nobody can change what others see.
+    What policies and `see` are given is read-only, and what is stored is a copy, so no member can change what others see.
 
     Args:
         env: the environment, just reset.

@@ -1,6 +1,6 @@
-"""One seed, any number of independent random streams, each with a name.
+"""Any number of independent, named random streams from one seed.
 
-A stream depends on the seed and its name alone: not on which other streams exist, on the process, or on how many runs go at once.
+A stream depends only on the seed and its name, not on the other streams, the process, or the number of runs at the same time.
 """
 
 import zlib
@@ -43,5 +43,5 @@ def state_of(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def restore(rng: np.random.Generator, state: dict[str, Any]) -> None:
-    """Bring the generator to a state told by `state_of`."""
+    """Set the generator to a state that `state_of` returned."""
     rng.bit_generator.state = state

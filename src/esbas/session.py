@@ -81,7 +81,7 @@ def run(
     keep_data: bool = True,
     time_limit: float | None = None,
 ) -> Run:
-    """Let the selector choose, episode by episode, who controls the environment, while every learner learns from everything.
+    """Let the selector choose the learner that controls each episode, while every learner learns from every trajectory.
 
     Args:
         env: any Gymnasium-style environment.

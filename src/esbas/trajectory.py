@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from esbas.columns import Array, frozen
-from esbas.errors import InvalidValueError, require
+from esbas.columns import Array, frozen, require_alike
+from esbas.errors import require
 
 
 class Transition(NamedTuple):
@@ -160,12 +160,9 @@ _COLUMNS = "observations", "actions", "rewards", "log_probs"
 
 def _alike(new: Trajectory, first: Trajectory) -> Trajectory:
     """The new trajectory with the types of the first one; raises an error if its arrays have another shape or kind."""
+    cast = {}
     for name in ("observations", "actions"):
         got, kept = getattr(new, name), getattr(first, name)
-        if got.dtype == kept.dtype and got.shape[1:] == kept.shape[1:]:
-            continue
-        if got.shape[1:] != kept.shape[1:] or not np.can_cast(got.dtype, kept.dtype, "same_kind"):
-            words = [f"{column.dtype} of shape {column.shape[1:]}" for column in (got, kept)]
-            raise InvalidValueError(f"{name} must all be alike, but got {words[0]} after {words[1]}: flatten or pad them")
-        new = replace(new, **{name: got.astype(kept.dtype)})
-    return new
+        require_alike(name, got, kept)
+        cast[name] = got.astype(kept.dtype)
+    return replace(new, **cast)

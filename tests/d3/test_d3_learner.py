@@ -60,15 +60,13 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize(("algorithm", "env"), SOME)
-@pytest.mark.usefixtures("few_draws")
 def test_keeps_the_contract_of_learners(algorithm, env):
-    check_learner(lambda: member(algorithm, env), env, episodes=2)
+    check_learner(lambda: member(algorithm, env), env, episodes=2, draws=50)
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_keeps_the_contract_of_learners_with_discrete_observations():
     env = Corridor(3, max_steps=8)
-    check_learner(lambda: member("dqn", env), env, episodes=2)
+    check_learner(lambda: member("dqn", env), env, episodes=2, draws=50)
 
 
 @pytest.mark.parametrize(("algorithm", "env"), EVERY)

@@ -15,7 +15,7 @@ from esbas.experiments.dialogue.analysis import analyse
 from esbas.experiments.dialogue.figures import shown
 from esbas.experiments.dialogue.notation import parse
 from esbas.experiments.dialogue.setup import EPOCHS, GAME, TABLE
-from esbas.experiments.dialogue.sweep import BLOCK, Outcome, alone, chosen_rows, one_run
+from esbas.experiments.dialogue.sweep import BLOCK, EpochSums, alone, chosen_rows, one_run
 from esbas.kernels.counter import run_key
 from esbas.kernels.dialogue.one_dialogue import Traits
 from esbas.kernels.dialogue.whole_runs import mean_value, members
@@ -144,11 +144,11 @@ def test_constant_policies_take_turns() -> None:
     assert same.returns.tolist() == alone.returns.tolist() != other.returns.tolist()
 
 
-def outcome(first: list[float], *, arms: int = 1) -> Outcome:
+def outcome(first: list[float], *, arms: int = 1) -> EpochSums:
     """Runs with these returns in the first epoch, and none later."""
     returns = np.zeros((len(first), len(EPOCHS)))
     returns[:, 0] = first
-    return Outcome(returns, np.zeros((len(first), len(EPOCHS), arms), np.int64), np.ones((len(first), len(EPOCHS)), np.int64))
+    return EpochSums(returns, np.zeros((len(first), len(EPOCHS), arms), np.int64), np.ones((len(first), len(EPOCHS)), np.int64))
 
 
 @pytest.mark.parametrize(

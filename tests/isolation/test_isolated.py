@@ -90,7 +90,7 @@ def test_it_keeps_the_contract_of_a_learner():
         started.append(Isolated(breakable.plain))
         return started[-1]
 
-    check_learner(factory, Corridor(4), episodes=2)
+    check_learner(factory, Corridor(4), episodes=2, draws=50)
     for learner in started:
         learner.close()
 

@@ -92,20 +92,18 @@ FAMILIES = {
 }
 
 
-@pytest.mark.usefixtures("few_draws")
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_keeps_the_contract_of_learners_with_any_regressor(family):
     env = Corridor(4, max_steps=12)
-    check_learner(lambda: learner_for(env, FAMILIES[family], iterations=3, epsilon=0.3), env)
+    check_learner(lambda: learner_for(env, FAMILIES[family], iterations=3, epsilon=0.3), env, draws=50)
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_keeps_the_contract_of_learners_in_other_tasks():
     bandit = OneStep()  # every step ends the episode
-    check_learner(lambda: learner_for(bandit, "LinearRegression"), bandit)
+    check_learner(lambda: learner_for(bandit, "LinearRegression"), bandit, draws=50)
     cart = gym.make("CartPole-v1")
-    check_learner(lambda: learner_for(cart, DecisionTreeRegressor(max_depth=3), iterations=4), cart)
+    check_learner(lambda: learner_for(cart, DecisionTreeRegressor(max_depth=3), iterations=4), cart, draws=50)
 
 
 def test_learns_the_corridor_in_epochs():

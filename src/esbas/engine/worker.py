@@ -23,10 +23,10 @@ def serve(connection: Connection) -> None:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED)
-    _Server(connection).run()
+    _JobServer(connection).run()
 
 
-class _Server:
+class _JobServer:
     """Runs jobs in the main thread, where signals and timers work, while a second thread listens to the parent."""
 
     def __init__(self, connection: Connection) -> None:

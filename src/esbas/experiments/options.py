@@ -96,7 +96,6 @@ class SweepOptions(ABC):
         Returns:
             The arrays of all parts, in the order of `parts`.
         """
-        chosen: dict[str, Any] = {} if self.engine is None else {"engine": self.engine}
         return run_parts(
             parts,
             load=results.part,
@@ -104,6 +103,6 @@ class SweepOptions(ABC):
             jobs=self.jobs,
             description=description,
             processes=processes,
+            engine=self.engine,
             note=note,
-            **chosen,
         )

@@ -54,14 +54,14 @@ def serve(connection: Connection, make: Callable[[], Any]) -> None:
     """Build the learner and handle requests until the parent closes the connection or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, too, which decides what to do
     _end_with_parent()
-    server = _Server()
+    server = _LearnerServer()
     connection.send_bytes(server.answer(pickle.dumps(Request("build", (make,), None, []))))
     with contextlib.suppress(EOFError, OSError):
         while True:
             connection.send_bytes(server.answer(connection.recv_bytes()))
 
 
-class _Server:
+class _LearnerServer:
     """The learner, the policies that are in use, and the trajectories received so far."""
 
     def __init__(self) -> None:

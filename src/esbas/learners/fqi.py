@@ -10,9 +10,9 @@ from esbas import seeding
 from esbas.columns import Array, frozen
 from esbas.errors import DivergenceError, EsbasError, InvalidValueError, require, unknown
 from esbas.learners import schedules
+from esbas.learners.cursor import DataCursor
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.inputs import Inputs, discrete_actions
-from esbas.learners.progress import Progress
 from esbas.trajectory import TrajectorySet
 
 try:
@@ -74,7 +74,7 @@ class FittedQ:
         model = make_regressor(regressor, options)
         self._unfitted = [_seeded(model, seeding.integer(seed, "fitted q", name, action)) for action in range(actions)]
         self._values = _Values([None] * actions, self._inputs)
-        self._progress = Progress()
+        self._cursor = DataCursor()
         self._fitted: dict[str, Array] = {}  # the observations, actions and targets of the last fit
 
     @property
@@ -84,7 +84,7 @@ class FittedQ:
 
     def policy(self) -> EpsilonGreedy:
         """ε-greedy with respect to the last fit. Before the first fit, all actions have the same value."""
-        return self._policy(schedules.value_at(self._epsilon, self._progress.transitions))
+        return self._policy(schedules.value_at(self._epsilon, self._cursor.transitions))
 
     def greedy_policy(self) -> EpsilonGreedy:
         return self._policy(0.0)
@@ -98,10 +98,10 @@ class FittedQ:
 
     def learn(self, data: TrajectorySet) -> None:
         """Fit to all trajectories if there are enough new ones. If a fit fails, nothing changes."""
-        progress = self._progress.up_to(data)
+        progress = self._cursor.up_to(data)
         if progress.transitions > self.fitted and progress.transitions >= self.growth * self.fitted:
             self._fit(data)
-        self._progress = progress
+        self._cursor = progress
 
     def _fit(self, data: TrajectorySet) -> None:
         steps = data.transitions()
@@ -135,7 +135,7 @@ class FittedQ:
 
     def state_dict(self) -> dict[str, Any]:
         """The data of the last fit. Loading fits the regressors to them again."""
-        return self._progress.state_dict() | {"fitted": dict(self._fitted)}
+        return self._cursor.state_dict() | {"fitted": dict(self._fitted)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Fit once more, with the same result."""
@@ -143,7 +143,7 @@ class FittedQ:
         values = _Values([None] * len(self._unfitted), self._inputs)
         if fitted:
             values = self._regress(self._inputs(fitted["observations"]), fitted["actions"], fitted["targets"])
-        self._progress, self._values, self._fitted = Progress.from_state(state), values, fitted
+        self._cursor, self._values, self._fitted = DataCursor.from_state(state), values, fitted
 
 
 _THREADS = ThreadpoolController()  # created once: finding the libraries takes longer than a small fit

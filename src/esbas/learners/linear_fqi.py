@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from esbas.columns import Columns
 from esbas.errors import require
 from esbas.learners.constant import Constant
+from esbas.learners.cursor import DataCursor
 from esbas.learners.epsilon_greedy import EpsilonGreedy
-from esbas.learners.progress import Progress
 from esbas.spaces import Discrete
 from esbas.trajectory import TrajectorySet
 
@@ -102,7 +102,7 @@ class LinearFQI:
         self.gamma, self.ridge, self.tolerance, self.max_iterations = gamma, ridge, tolerance, max_iterations
         self._epsilon = epsilon
         self._epoch = 0
-        self._progress = Progress()  # the trajectories that the sums contain
+        self._cursor = DataCursor()  # the trajectories that the sums contain
         self._sums: dict[str, Floats] = {}  # "normals" (A, d, d) and "moments" (A, d); empty before the first `learn`
         self.weights: Floats | None = None  # (A, d); None before the first `learn`
         self._rows, self._stored = Columns(), 0  # steps that do not terminate, and the number of trajectories they come from
@@ -122,10 +122,10 @@ class LinearFQI:
 
     def learn(self, data: TrajectorySet) -> None:
         """Add the new trajectories to the sums, then iterate from zero on all data."""
-        progress = self._progress.up_to(data)
+        progress = self._cursor.up_to(data)
         if self._stored < len(data):
             self._add(data)
-            self._stored, self._progress = len(data), progress
+            self._stored, self._cursor = len(data), progress
         rows = self._rows
         order = np.argsort(rows["actions"], kind="stable")
         starts = np.searchsorted(rows["actions"][order], np.arange(self.action_space.n + 1))
@@ -147,7 +147,7 @@ class LinearFQI:
             following[goes_on] = self._features_of(steps.next_observations[goes_on])
         count, size = self.action_space.n, features.shape[1]
         normals, moments = np.zeros((count, size, size)), np.zeros((count, size))
-        new = steps.trajectory >= self._progress.trajectories
+        new = steps.trajectory >= self._cursor.trajectories
         for action in range(count):
             chosen = new & (steps.actions == action)
             normals[action] = features[chosen].T @ features[chosen]
@@ -167,10 +167,10 @@ class LinearFQI:
 
     def state_dict(self) -> dict[str, Any]:
         """The weights and the sums. The features of single steps are computed again from the data when they are needed."""
-        return {"epoch": self._epoch, "weights": self.weights, "sums": dict(self._sums)} | self._progress.state_dict()
+        return {"epoch": self._epoch, "weights": self.weights, "sums": dict(self._sums)} | self._cursor.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._epoch, self._progress, self.weights = state["epoch"], Progress.from_state(state), state["weights"]
+        self._epoch, self._cursor, self.weights = state["epoch"], DataCursor.from_state(state), state["weights"]
         self._sums = dict(state["sums"])
         self._rows, self._stored = Columns(), 0
 

@@ -55,6 +55,7 @@ class LinearThompson(Selector):
         require(ridge > 0, "ridge > 0", ridge=ridge)
         self._features, self._ridge = features, ridge
         self._data: dict[str, dict[str, Any]] = {arm: _nothing() for arm in self._arms}
+        self._origin: float | None = None  # the first value; the sums are of differences to it, so that little cancels
 
     def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
         if context is None:
@@ -77,6 +78,8 @@ class LinearThompson(Selector):
             return  # the value of an earlier policy
         assert choice.context is not None
         phi, data = self._phi(choice.context), self._data[choice.arm]
+        self._origin = value if self._origin is None else self._origin
+        value -= self._origin
         if not data["n"]:
             data |= {"xx": np.zeros((len(phi), len(phi))), "xy": np.zeros(len(phi)), "x": np.zeros(len(phi))}
         data["n"] += 1
@@ -107,13 +110,13 @@ class LinearThompson(Selector):
             report = super().explain()
             for arm, row in report.items():
                 n = self._data[arm]["n"]
-                row |= {"pulls": n, "mean": self._data[arm]["y"] / n if n else math.nan}
+                row |= {"pulls": n, "mean": (self._origin or 0.0) + self._data[arm]["y"] / n if n else math.nan}
             return report
 
     def state_dict(self) -> dict[str, Any]:
         with self._lock:
             saved = [{key: np.asarray(item).tolist() for key, item in self._data[arm].items()} for arm in self._arms]
-            return super().state_dict() | {"regressions": saved}
+            return super().state_dict() | {"regressions": saved, "origin": self._origin}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         with self._lock:
@@ -121,7 +124,7 @@ class LinearThompson(Selector):
             for arm, saved in zip(self._arms, state["regressions"], strict=True):
                 numbers = {key: saved[key] for key in ("n", "y", "yy")}
                 self._data[arm] = numbers | {key: np.array(saved[key], np.float64) for key in ("xx", "xy", "x")}
-            self._data = {arm: self._data[arm] for arm in self._arms}
+            self._data, self._origin = {arm: self._data[arm] for arm in self._arms}, state["origin"]
 
     def _phi(self, context: tuple[float, ...]) -> Floats:
         phi = np.asarray(self._features(context), np.float64)

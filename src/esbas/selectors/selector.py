@@ -66,8 +66,8 @@ class Selector(ABC):
         whole = all(isinstance(length, int) and length > 0 for length in self._epochs or ())
         require(whole and self._epochs != [], "epochs are positive integers", epochs=epochs)
         self.online = epochs is None  # whether learners learn all the time, or only when an epoch starts
-        self._claimed: int | None = None  # the epoch that somebody prepares
-        self._claims = False  # whether anybody ever asked for an epoch; otherwise epochs start by themselves
+        self._claimed: int | None = None  # the epoch that a caller prepares
+        self._claims = False  # whether `claim_epoch` was ever called; otherwise epochs start by themselves
         self.rng = seeding.generator(seed, "selector")
         self._number, self._epoch, self._epoch_end = 0, -1 if self._epochs else 0, 0
         self._open: dict[int, tuple[Choice, Any, bool]] = {}  # number -> choice, its note, whether its arm is still there
@@ -102,7 +102,7 @@ class Selector(ABC):
     def claim_epoch(self) -> int | None:
         """The epoch that is due, for one caller; None for everybody else and if no epoch is due.
 
-        The caller who gets an epoch retrains the learners and then calls `epoch_ready`, or, if retraining fails, `release_epoch`.
+        The caller that gets an epoch retrains the learners and calls `epoch_ready`, or, if retraining fails, `release_epoch`.
         """
         self._claims = True
         if self.online or self._number < self._epoch_end:  # nothing is due: no need to wait for the lock
@@ -124,7 +124,7 @@ class Selector(ABC):
             self.start_epoch()
 
     def release_epoch(self, epoch: int) -> None:
-        """Give a claimed epoch back: the old one goes on, and somebody else can claim it."""
+        """Give a claimed epoch back: the old one continues, and another caller can claim the new one."""
         with self._lock:
             require(epoch is not None and epoch == self._claimed, "only a claimed epoch can be released", epoch=epoch)
             self._claimed = None
@@ -271,7 +271,10 @@ SELECTORS: Registry[Callable[..., Selector]] = Registry("selector")
 
 def plain_context(context: Any) -> tuple[float, ...]:
     """A context of any shape as a tuple of numbers."""
-    return tuple(np.asarray(context, np.float64).ravel().tolist())
+    try:
+        return tuple(np.asarray(context, np.float64).ravel().tolist())
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(f"a context must be numbers of any shape, but got {context!r}: flatten it") from error
 
 
 def _choice(saved: dict[str, Any]) -> Choice:

@@ -1,4 +1,4 @@
-"""How the checks tell what is wrong: one sentence with the plug-in, the rule, and what happened instead."""
+"""Error messages of the checks: one sentence with the plug-in, the rule, and what happened instead."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -20,17 +20,17 @@ def expect_refused(call: Callable[..., Any], *arguments: Any, by: type[Exception
         call(*arguments, **keywords)
     except by:
         return
-    told = ", ".join([*map(repr, arguments), *(f"{name}={value!r}" for name, value in keywords.items())])
-    raise ContractError(f"{getattr(call, '__name__', call)}({told}) was taken")
+    call_text = ", ".join([*map(repr, arguments), *(f"{name}={value!r}" for name, value in keywords.items())])
+    raise ContractError(f"{getattr(call, '__name__', call)}({call_text}) was taken")
 
 
 def check_rules(subject: str, rules: Sequence[Callable[[Case], None]], case: Case) -> None:
     """Check one rule after the other: each is a function whose docstring is the rule."""
     for rule in rules:
-        told = (rule.__doc__ or rule.__name__).rstrip(".")
+        text = (rule.__doc__ or rule.__name__).rstrip(".")
         try:
             rule(case)
         except ContractError as error:
-            raise ContractError(f"{subject} must keep the rule {told!r}, but {error}") from error
-        except Exception as error:  # whatever a plug-in does wrong, its author gets one sentence, and the cause behind it
-            raise ContractError(f"{subject} must keep the rule {told!r}, but raised {type(error).__name__}: {error}") from error
+            raise ContractError(f"{subject} must keep the rule {text!r}, but {error}") from error
+        except Exception as error:  # whatever a plug-in does wrong, its author gets one sentence, with the cause
+            raise ContractError(f"{subject} must keep the rule {text!r}, but raised {type(error).__name__}: {error}") from error

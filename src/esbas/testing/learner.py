@@ -14,7 +14,9 @@ from esbas.testing.policy import POLICY_RULES, act_once, policy_case
 from esbas.trajectory import Trajectory, TrajectorySet
 
 
-def check_learner(factory: Callable[[], Any], env: Any, *, seed: int = 0, episodes: int = 6, max_steps: int = 100_000) -> None:
+def check_learner(
+    factory: Callable[[], Any], env: Any, *, seed: int = 0, episodes: int = 6, max_steps: int = 100_000, draws: int = 2000
+) -> None:
     """Raise a ContractError unless the learner keeps the contract of `esbas.Learner` in this environment.
 
     The rules: it has a name, says whether it is stationary, and has `learn` or `step` unless it is; its spaces, if it declares
@@ -29,9 +31,10 @@ def check_learner(factory: Callable[[], Any], env: Any, *, seed: int = 0, episod
         seed: seed of the episodes.
         episodes: how many are collected with random actions, and once more with the learner's own.
         max_steps: an episode that takes longer is an error.
+        draws: see `check_policy`.
     """
     name = getattr(factory(), "name", "the learner")
-    check_rules(f"learner {name!r}", _RULES, _Case(factory, env, seed, episodes, max_steps))
+    check_rules(f"learner {name!r}", _RULES, _Case(factory, env, seed, episodes, max_steps, draws))
 
 
 @dataclass
@@ -41,6 +44,7 @@ class _Case:
     seed: int
     episodes: int
     max_steps: int
+    draws: int
 
     def episode(self, policy: Policy, number: int) -> Trajectory:
         rng, seed = seeding.episode(self.seed, number)
@@ -76,7 +80,9 @@ def _has_good_policies(case: _Case) -> None:
     for learner in (case.factory(), _taught(case)):
         for kind in ("policy", "greedy_policy"):
             if hasattr(learner, kind):
-                policies = policy_case(getattr(learner, kind), case.env, seed=case.seed, max_steps=case.max_steps)
+                policies = policy_case(
+                    getattr(learner, kind), case.env, seed=case.seed, max_steps=case.max_steps, draws=case.draws
+                )
                 for rule in POLICY_RULES:
                     rule(policies)
 

@@ -12,8 +12,6 @@ from esbas.learner import POLICY_METHODS, Policy, RandomPolicy
 from esbas.runner import play
 from esbas.testing.contract import check_rules, expect
 
-DRAWS = 2000  # to compare how often an action is drawn with its probability
-
 
 @dataclass
 class PolicyCase:
@@ -23,9 +21,10 @@ class PolicyCase:
     action_space: Any
     observations: Any  # (N, ...)
     actions: Any  # (N, ...)
+    draws: int
 
 
-def check_policy(factory: Callable[[], Policy], env: Any, *, seed: int = 0, max_steps: int = 100_000) -> None:
+def check_policy(factory: Callable[[], Policy], env: Any, *, seed: int = 0, max_steps: int = 100_000, draws: int = 2000) -> None:
     """Raise a ContractError unless the policy keeps the contract of `esbas.Policy` in this environment.
 
     The rules: it acts within the action space and draws only from the generator it is given; `act_with_log_prob` takes the same
@@ -37,16 +36,19 @@ def check_policy(factory: Callable[[], Policy], env: Any, *, seed: int = 0, max_
         env: any Gymnasium-style environment.
         seed: seed of the episode whose observations are used.
         max_steps: an episode that takes longer is an error.
+        draws: how many actions are drawn at each observation, to compare their frequencies with their probabilities. Fewer are
+            faster and find fewer mistakes.
     """
-    check_rules(type(factory()).__name__, POLICY_RULES, policy_case(factory, env, seed=seed, max_steps=max_steps))
+    case = policy_case(factory, env, seed=seed, max_steps=max_steps, draws=draws)
+    check_rules(type(factory()).__name__, POLICY_RULES, case)
 
 
-def policy_case(factory: Callable[[], Policy], env: Any, *, seed: int, max_steps: int) -> PolicyCase:
+def policy_case(factory: Callable[[], Policy], env: Any, *, seed: int, max_steps: int, draws: int) -> PolicyCase:
     """The policy with a few observations of an episode with random actions."""
     rng, env_seed = seeding.episode(seed, 0)
     trajectory = play(env, RandomPolicy(env.action_space), rng=rng, seed=env_seed, max_steps=max_steps)
     some = slice(0, None, max(1, len(trajectory) // 8))
-    return PolicyCase(factory, env.action_space, trajectory.observations[:-1][some], trajectory.actions[some])
+    return PolicyCase(factory, env.action_space, trajectory.observations[:-1][some], trajectory.actions[some], draws)
 
 
 def started(policy: Any) -> Any:
@@ -118,12 +120,14 @@ def _gives_log_probs(case: PolicyCase) -> None:
 
 def _expect_frequencies(case: PolicyCase, observation: Any, actions: list[int], probabilities: list[float]) -> None:
     rng, policy = seeding.generator(0, "frequencies"), case.policy()
-    drawn = [int(started(policy).act(observation, rng)) for _ in range(DRAWS)]
+    drawn = [int(started(policy).act(observation, rng)) for _ in range(case.draws)]
     for action, probability in zip(actions, probabilities, strict=True):
-        share = drawn.count(action) / DRAWS
-        margin = 6 * math.sqrt(max(probability * (1 - probability), 0) / DRAWS) + 1e-9  # exceeded by chance once in 10^8 times
+        share = drawn.count(action) / case.draws
+        margin = (
+            6 * math.sqrt(max(probability * (1 - probability), 0) / case.draws) + 1e-9
+        )  # exceeded by chance once in 10^8 times
         within = abs(share - probability) <= margin
-        expect(within, f"it took action {action} in {share:.1%} of {DRAWS} draws, with probability {probability:.4g}")
+        expect(within, f"it took action {action} in {share:.1%} of {case.draws} draws, with probability {probability:.4g}")
 
 
 def _log_probs(policy: Any, observations: Any, actions: Any) -> Any:

@@ -34,7 +34,7 @@ class Train:
     members: tuple[str, ...] = ()
     """The learners, instead of a file: dqn, "dqn(rate=0.001, n_step=3)", sb3.qrdqn, "module:Class(option=1)", ..."""
     selector: str = "ssbas"
-    """How learners are chosen: ssbas, esbas, uniform, fixed:NAME, any bandit of the library, or module:Class."""
+    """How learners are chosen: ssbas, esbas, uniform, linear-thompson, fixed:NAME, any bandit of the library, or module:Class."""
     steps: int | None = None
     """The budget in environment steps, default 60,000. The last episode is played to its end."""
     episodes: int | None = None

@@ -11,7 +11,7 @@ from esbas.experiments.dialogue import constants
 from esbas.experiments.dialogue.constants import Policies
 from esbas.experiments.dialogue.notation import TableRow
 from esbas.experiments.dialogue.setup import EPOCHS, PAPER_INTERVAL, TABLE, Paper
-from esbas.experiments.dialogue.sweep import Outcome, alone
+from esbas.experiments.dialogue.sweep import EpochSums, alone
 from esbas.reporting import Estimate, estimate, estimates
 
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ class RowResult:
     """A row of the table."""
 
     row: TableRow
-    outcome: Outcome
+    outcome: EpochSums
     best: str  # the algorithm with the largest mean return alone, over all runs
     worst: str
     against_best: Floats  # (R, epochs): return of the best algorithm alone minus return of ESBAS, run by run
@@ -84,7 +84,7 @@ class DialogueAnalysis:
     """The whole table."""
 
     rows: list[RowResult]
-    canonical: Mapping[str, Outcome]
+    canonical: Mapping[str, EpochSums]
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json."""
@@ -102,12 +102,14 @@ class DialogueAnalysis:
         }
 
 
-def analyse(rows: Mapping[str, TableRow], outcomes: Mapping[str, Outcome], canonical: Mapping[str, Outcome]) -> DialogueAnalysis:
+def analyse(
+    rows: Mapping[str, TableRow], outcomes: Mapping[str, EpochSums], canonical: Mapping[str, EpochSums]
+) -> DialogueAnalysis:
     """Compare each row, run by run, with its algorithms alone."""
     return DialogueAnalysis([_row_result(row, outcomes[name], canonical) for name, row in rows.items()], canonical)
 
 
-def _row_result(row: TableRow, outcome: Outcome, canonical: Mapping[str, Outcome]) -> RowResult:
+def _row_result(row: TableRow, outcome: EpochSums, canonical: Mapping[str, EpochSums]) -> RowResult:
     returns = {one.name: canonical[one.name].returns for one in alone(row)}  # (R, epochs) each
     by_mean = sorted(returns, key=lambda name: float(returns[name].sum(axis=1).mean()))
     best, worst = by_mean[-1], by_mean[0]

@@ -23,7 +23,7 @@ from esbas.reporting import Results
 BLOCK = 50  # runs that are stored together
 
 
-class Outcome(NamedTuple):
+class EpochSums(NamedTuple):
     """The outcome of the runs of one portfolio, with the runs along the first axis."""
 
     returns: NDArray[np.float64]  # (R, epochs): the sum of the returns
@@ -71,12 +71,12 @@ def _learner(algorithm: DialogueAlgorithm, instance: int) -> Traits:
     return Traits(base, noise=algorithm.noise, square=int(algorithm.squares), seed=seed)
 
 
-def one_run(row: TableRow, policies: Policies, *, seed: int, run: int, protocol: LearningProtocol = PROTOCOL) -> Outcome:
+def one_run(row: TableRow, policies: Policies, *, seed: int, run: int, protocol: LearningProtocol = PROTOCOL) -> EpochSums:
     """One run. Dialogue τ of run number `run` has the same costs, user and channel under every portfolio."""
     values, arms, acts, _ = whole_run(run_key(seed, "dialogue", run), GAME, kernel_members(row, policies, run), protocol)
     starts = np.concatenate([[0], np.cumsum(protocol.epochs)[:-1]])
     chosen = arms[:, None] == np.arange(len(row.algorithms))  # (T, K)
-    return Outcome(*(np.add.reduceat(column, starts, axis=0) for column in (values, chosen.astype(np.int64), acts)))
+    return EpochSums(*(np.add.reduceat(column, starts, axis=0) for column in (values, chosen.astype(np.int64), acts)))
 
 
 def block(
@@ -84,12 +84,12 @@ def block(
 ) -> dict[str, NDArray[Any]]:
     """Several runs, stacked."""
     outcomes = [one_run(row, policies, seed=seed, run=run, protocol=protocol) for run in runs]
-    return {key: np.stack([getattr(outcome, key) for outcome in outcomes]) for key in Outcome._fields}
+    return {key: np.stack([getattr(outcome, key) for outcome in outcomes]) for key in EpochSums._fields}
 
 
 def run_sweep(
     options: SweepOptions, results: Results, rows: Iterable[TableRow], policies: Policies, *, protocol: LearningProtocol
-) -> tuple[dict[str, Outcome], dict[str, Outcome]]:
+) -> tuple[dict[str, EpochSums], dict[str, EpochSums]]:
     """The outcomes of the rows, and those of each algorithm alone (which rows share), by name."""
     table = {row.name: row for row in rows}
     canonical = {one.name: one for row in table.values() for one in alone(row)}
@@ -106,7 +106,7 @@ def run_sweep(
     outcomes = {}
     for name in everything:
         own = [finished[part] for part, (owner, _) in blocks.items() if owner == name]
-        outcomes[name] = Outcome(*(np.concatenate([arrays[key] for arrays in own]) for key in Outcome._fields))
+        outcomes[name] = EpochSums(*(np.concatenate([arrays[key] for arrays in own]) for key in EpochSums._fields))
     return {name: outcomes[name] for name in table}, {name: outcomes[name] for name in canonical}
 
 

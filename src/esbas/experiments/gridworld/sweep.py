@@ -14,6 +14,7 @@ from esbas.kernels.fruit_grid import whole_runs
 from esbas.kernels.fruit_grid.random import stream
 from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Results
+from esbas.session import needs_data
 
 BLOCK = 25  # runs that are stored together
 Arrays = dict[str, NDArray[Any]]
@@ -34,7 +35,7 @@ def ordinary_run(setup: Setup, name: str, *, seed: int, run: int) -> Counters:
     selector, edges = setup.selector(name, seed=run_seed), setup.edges()
     transitions, objective = np.zeros((2, len(edges)), np.int64)
     selections = np.zeros((len(edges), len(portfolio)), np.int64)
-    keep = not selector.online
+    keep = needs_data(portfolio, selector)
     episodes = esbas.run(
         env, portfolio, selector, episodes=setup.episodes, objective=setup.objective(), seed=run_seed, keep_data=keep
     )

@@ -11,12 +11,12 @@ from esbas.columns import Array, Columns
 from esbas.errors import DivergenceError, SpaceError, require
 from esbas.learner import Policy
 from esbas.learners import schedules
+from esbas.learners.cursor import DataCursor
 from esbas.learners.d3 import hooks
 from esbas.learners.deep.generators import PrivateGenerators
 from esbas.learners.deep.pytorch import torch
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.inputs import Inputs, discrete_actions
-from esbas.learners.progress import Progress
 from esbas.trajectory import TrajectorySet
 
 EXPLORATION = 1.0, 0.1, 5_000
@@ -86,12 +86,12 @@ class D3Learner:
             torch.manual_seed(seeding.integer(seed, "d3", name, "torch"))
             np.random.seed(seeding.integer(seed, "d3", name, "numpy"))  # noqa: NPY002  # d3rlpy uses the global generator
             self.model = hooks.build(config, inputs=self._inputs.size, actions=self._actions)
-        self._progress = Progress()
+        self._cursor = DataCursor()
         self._rows, self._stored = Columns(), 0  # the transitions, and the number of trajectories they come from
 
     def policy(self) -> Policy:
         """The best actions with the current amount of exploration."""
-        return self._policy(schedules.value_at(self._exploration, self._progress.transitions))
+        return self._policy(schedules.value_at(self._exploration, self._cursor.transitions))
 
     def greedy_policy(self) -> Policy:
         return self._policy(0.0)
@@ -123,12 +123,12 @@ class D3Learner:
 
     def learn(self, data: TrajectorySet) -> None:
         """Store the new transitions, then make the gradient steps that are due for them."""
-        progress = self._progress.up_to(data)
+        progress = self._cursor.up_to(data)
         if self._stored < len(data):
             self._add(data)
         rate, seen = self.updates_per_step, progress.transitions
-        due = math.floor(seen * rate) - math.floor(self._progress.transitions * rate)
-        self._progress = progress
+        due = math.floor(seen * rate) - math.floor(self._cursor.transitions * rate)
+        self._cursor = progress
         columns = {name: self._rows[name] for name in _COLUMNS}
         with self._generators:
             for _ in range(due):
@@ -151,11 +151,11 @@ class D3Learner:
     def state_dict(self) -> dict[str, Any]:
         """Everything except the transitions, which are read again from the data by the next `learn`."""
         generators = self._generators.state_dict() | {"batches": seeding.state_of(self._rng)}
-        return {"model": hooks.state_of(self.model), "counts": self._progress.state_dict(), "generators": generators}
+        return {"model": hooks.state_of(self.model), "counts": self._cursor.state_dict(), "generators": generators}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         hooks.restore(self.model, state["model"])
-        self._progress = Progress.from_state(state["counts"])
+        self._cursor = DataCursor.from_state(state["counts"])
         self._generators.load_state_dict(state["generators"])
         seeding.restore(self._rng, state["generators"]["batches"])
         self._rows, self._stored = Columns(), 0

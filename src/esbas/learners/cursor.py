@@ -8,22 +8,22 @@ from esbas.trajectory import TrajectorySet
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DataCursor:
     """Counts what a learner has learned from. The numbers refer to a set that only grows."""
 
     trajectories: int = 0
     transitions: int = 0
 
-    def up_to(self, data: TrajectorySet) -> "Progress":
+    def up_to(self, data: TrajectorySet) -> "DataCursor":
         """The progress after learning from all of `data`."""
         require(self.trajectories <= len(data), "the data only grow", learnt=self.trajectories, trajectories=len(data))
         new = sum(len(trajectory) for trajectory in data.since(self.trajectories))
-        return Progress(len(data), self.transitions + new)
+        return DataCursor(len(data), self.transitions + new)
 
     def state_dict(self) -> dict[str, int]:
         return {"learnt": self.trajectories, "seen": self.transitions}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Progress":
+    def from_state(cls, state: dict[str, Any]) -> "DataCursor":
         """The progress that `state_dict` returned, possibly among other entries."""
         return cls(state["learnt"], state["seen"])
