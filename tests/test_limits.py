@@ -65,9 +65,8 @@ def unchanged_signals():
 @pytest.mark.parametrize("hang", [spin, sleep, swallow, swallow_once])
 def test_python_code_that_hangs_is_interrupted(hang):
     start = time.monotonic()
-    with pytest.raises(TimeLimitError, match=r"must end within 0\.2 s, but was interrupted then") as caught:
+    with pytest.raises(TimeLimitError, match=r"must end within 0\.2 s, but was interrupted then"):
         limited(hang, LIMIT)()
-    assert isinstance(caught.value, TimeoutError)
     assert time.monotonic() - start < 300
 
 

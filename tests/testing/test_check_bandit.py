@@ -5,7 +5,7 @@ import pytest
 
 from esbas import UCB1, Bandit, SlidingUCB
 from esbas.bandits import Exp3, UniformBandit
-from esbas.errors import ContractError, EsbasError
+from esbas.errors import ContractError
 from esbas.testing import check_bandit
 
 
@@ -161,10 +161,8 @@ def raising(original, self, *arguments, **keywords):
     ],
 )
 def test_a_broken_bandit_is_found(method, change, message):
-    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})") as caught:
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})"):
         check_bandit(broken(method, change))
-    assert isinstance(caught.value, AssertionError)
-    assert isinstance(caught.value, EsbasError)
 
 
 @pytest.mark.parametrize(

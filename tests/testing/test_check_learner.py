@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import esbas
-from esbas.errors import ContractError, EsbasError
+from esbas.errors import ContractError
 from esbas.learner import RandomPolicy
 from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor, check_learner, check_objective, check_policy
@@ -164,10 +164,8 @@ def no_method(policy):
     ],
 )
 def test_a_broken_learner_is_found(learner, message):
-    with pytest.raises(ContractError, match=f"^learner 'q' must keep the rule .*, but {message}") as caught:
+    with pytest.raises(ContractError, match=f"^learner 'q' must keep the rule .*, but {message}"):
         check_learner(learner, Corridor())
-    assert isinstance(caught.value, AssertionError)
-    assert isinstance(caught.value, EsbasError)
 
 
 @pytest.mark.parametrize(

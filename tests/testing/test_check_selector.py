@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from esbas import ESBAS, Pick, Uniform
-from esbas.errors import ChoiceError, ContractError, EsbasError
+from esbas.errors import ChoiceError, ContractError
 from esbas.testing import check_selector
 
 
@@ -137,10 +137,8 @@ def add_elsewhere(original, self, name, *, stationary=False):
     ],
 )
 def test_a_broken_selector_is_found(method, change, message):
-    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})") as caught:
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})"):
         check_selector(broken(method, change))
-    assert isinstance(caught.value, AssertionError)
-    assert isinstance(caught.value, EsbasError)
 
 
 def test_a_selector_that_draws_from_elsewhere_is_found():
