@@ -27,7 +27,7 @@ def main(results: Path) -> None:
 
 
 def portfolios(summary: dict[str, Any]) -> str:
-    """The paper's table and ours, side by side."""
+    """The paper's numbers and ours."""
     rows = []
     for name, row in summary["rows"].items():
         paper = row["paper"] or {"w_best": None, "w_worst": None}
@@ -54,8 +54,8 @@ def agreement(summary: dict[str, Any]) -> str:
     runs = next(iter(rows))["w_best"]["runs"]
     return (
         f"Measured over {runs:,} runs. *w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the two "
-        f"intervals combined, {verdicts['reading only']} more have the same colour but another size, {verdicts['no']} have "
-        f"another colour. "
+        f"intervals combined, {verdicts['reading only']} more have the same colour but a different size, {verdicts['no']} have "
+        f"a different colour. "
         f"*w. worst*: {worst['yes']} agree within the intervals, {worst['reading only']} more within a factor of two, "
         f"{worst['no']} do not."
     )
@@ -82,7 +82,7 @@ def by_epoch(summary: dict[str, Any]) -> str:
 
 
 def regret_of_choice(summary: dict[str, Any], name: str) -> float:
-    """The regret if each algorithm, when selected, had its mean return of running alone in that epoch."""
+    """The regret if each selected algorithm had the mean return that it has alone in that epoch."""
     row, canonical = summary["rows"][name], summary["canonical"]
     second = " (second)" if name.endswith("(second)") else ""
     alone = [canonical[one + second * one.startswith("constant")]["by_epoch"]["mean"] for one in row["algorithms"]]
@@ -103,7 +103,7 @@ def policies(results: Path) -> str:
     for name, group in by_row.items():
         best, worst = (sorted((row[column] for row in group), key=lambda text: float(text.split()[0])) for column in (4, 5))
         rows.append([name, len(group), best[0], best[-1], worst[0], worst[-1]])
-    header = "portfolio", "policies", "w. best: least", "w. best: most", "w. worst: least", "w. worst: most"
+    header = "portfolio", "policies", "w. best: smallest", "w. best: largest", "w. worst: smallest", "w. worst: largest"
     return table(header, rows)
 
 

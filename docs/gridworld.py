@@ -1,6 +1,6 @@
 """Update docs/gridworld.md from results folders of `esbas reproduce gridworld`: `python docs/gridworld.py RESULTS [VARIANT ...]`.
 
-RESULTS is the folder of the run at the scale of the paper; its tables and figures are copied. Each VARIANT is the folder of a run
+RESULTS is the folder of the run at the paper's scale; its tables and figures are copied. Each VARIANT is the folder of a run
 with other settings; it becomes a row of the table that shows how much the settings that the paper leaves open matter.
 """
 
@@ -42,7 +42,7 @@ def variant_row(folder: Path) -> list[str]:
 
 
 def number(estimate: dict[str, float]) -> str:
-    """Mean and interval."""
+    """Format a mean and its interval."""
     return f"{estimate['mean']:.2f} ± {estimate['ci95']:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""What the scripts in this folder share. They copy the numbers of finished runs into the pages."""
+"""Functions for the scripts in this folder, which copy the numbers of finished runs into the pages."""
 
 import csv
 import json
@@ -33,7 +33,7 @@ def copy_figures(results: Path, names: Mapping[str, str]) -> None:
 
 
 def read(results: Path, name: str) -> Any:
-    """A JSON file of a results folder."""
+    """Read a JSON file of a results folder."""
     return json.loads((results / f"{name}.json").read_text("utf-8"))
 
 
@@ -43,13 +43,13 @@ def command(results: Path) -> str:
 
 
 def csv_table(path: Path) -> str:
-    """A CSV file as a Markdown table."""
+    """Convert a CSV file to a Markdown table."""
     with path.open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     return table(header, rows)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Rows as a Markdown table. Unknown values become dashes."""
+    """Format rows as a Markdown table. Missing values become dashes."""
     cells = [["–" if value is None else str(value).replace("*", r"\*") for value in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *cells])

@@ -38,7 +38,7 @@ def cells(summary: dict[str, Any]) -> str:
 
 
 def theorems(summary: dict[str, Any]) -> str:
-    """The inequalities of the theorems, with rounded numbers."""
+    """The measured terms of the theorems, rounded."""
     rows = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()] for row in summary["theorems"]]
     return table(list(summary["theorems"][0]), rows)
 

@@ -106,7 +106,7 @@ class Census(BatchRecorder):
     """Its action depends on how many trajectories another member controlled."""
 
     def __init__(self) -> None:
-        super().__init__("census", plan=lambda lessons: self.others % 2)
+        super().__init__("census", plan=lambda trainings: self.others % 2)
         self.others = 0
 
     def learn(self, data: Any) -> None:
@@ -149,7 +149,7 @@ def chance() -> Constant:
 
 
 def deep() -> Any:
-    import gymnasium  # here, so that the other processes start sooner
+    import gymnasium  # here, so that other processes start faster
 
     from esbas.learners import DQN, SharedReplay
 

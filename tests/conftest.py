@@ -1,4 +1,4 @@
-"""What all tests share: examples of property tests are always the same ones, and golden files can be written anew."""
+"""Shared settings: property tests always use the same examples, and an option rewrites the golden files."""
 
 import importlib.util
 
@@ -9,10 +9,10 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 if importlib.util.find_spec("d3rlpy") is None:
-    collect_ignore = ["d3"]  # `make test-d3rlpy` runs them, in an environment of its own
+    collect_ignore = ["d3"]  # `make test-d3rlpy` runs them, in a separate environment
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="write the files in tests/golden anew, instead of comparing with them"
+        "--update-golden", action="store_true", help="rewrite the files in tests/golden instead of comparing with them"
     )

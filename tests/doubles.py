@@ -1,4 +1,4 @@
-"""Learners that do just what a test needs."""
+"""Minimal learners, policies and environments for tests."""
 
 import math
 import threading
@@ -11,7 +11,7 @@ from esbas import TrajectorySet, Transition
 
 
 class Faulty:
-    """Plays one action for ever, and is its own policy; raises in `where` at those calls whose number (from 1) `fails` picks."""
+    """Always takes one action and is its own policy; raises in `where` at the calls whose number (from 1) satisfies `fails`."""
 
     stationary = False
 
@@ -56,14 +56,14 @@ class Faulty:
 
 
 class BatchRecorder:
-    """Notes how many trajectories it was shown each time, and plays the action that `plan` gives for that number of lessons."""
+    """Records the size of the data at each training; `plan` gives the action for the number of trainings so far."""
 
     stationary = False
 
     def __init__(
-        self, name: str, *, plan: Callable[[int], int] = lambda lessons: 0, fails: Callable[[int], bool] | None = None
+        self, name: str, *, plan: Callable[[int], int] = lambda trainings: 0, fails: Callable[[int], bool] | None = None
     ) -> None:
-        self.name, self._plan, self._fails = name, plan, fails or (lambda lesson: False)
+        self.name, self._plan, self._fails = name, plan, fails or (lambda training: False)
         self.sizes: list[int] = []
 
     def policy(self) -> "Always":
@@ -76,7 +76,7 @@ class BatchRecorder:
 
 
 class StepRecorder:
-    """Notes every transition that it is shown."""
+    """Records every transition."""
 
     stationary = False
 
@@ -114,12 +114,12 @@ class Endless:
 
 
 def same_floats(one: list[float], other: list[float]) -> bool:
-    """Equal, where NaN equals NaN."""
+    """Whether the lists are equal; NaN equals NaN."""
     return len(one) == len(other) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True))
 
 
 def in_another_thread(function: Callable[[], Any]) -> Any:
-    """What the function returns, or the exception that it raises, there."""
+    """Call the function in another thread; return its result or the exception that it raises."""
     outcomes: list[Any] = []
 
     def work() -> None:

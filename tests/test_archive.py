@@ -26,11 +26,11 @@ def path(tmp_path):
 
 
 def as_text(state):
-    """What was read, comparable."""
+    """Comparable text of what was read."""
     return json.dumps(state, default=lambda array: [str(array.dtype), array.tolist()])
 
 
-def test_what_is_written_is_read(path):
+def test_written_state_is_read_back(path):
     read = archive.read(path, "run")
     assert np.array_equal(read["numbers"], STATE["numbers"])
     assert read["nested"][0]["flags"].dtype == bool
@@ -39,12 +39,12 @@ def test_what_is_written_is_read(path):
     assert (read["scalar"], read["whole"], read["odd"]) == (0.5, 2**100, float("inf"))
 
 
-def test_nothing_but_the_file_is_left_behind(path):
+def test_writing_leaves_no_temporary_files(path):
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "message"),
     [
         ({"a": object()}, "plain data and arrays can be saved, but got object: store what it is made of"),
         ({"a": np.array([object()])}, "arrays of numbers can be saved, but got objects"),
@@ -54,15 +54,15 @@ def test_nothing_but_the_file_is_left_behind(path):
         ({"a": {1, 2}}, "plain data and arrays can be saved, but got set"),
     ],
 )
-def test_what_cannot_be_saved_leaves_the_old_file(path, state, told):
+def test_an_unsupported_state_raises_and_keeps_the_old_file(path, state, message):
     before = path.read_bytes()
-    with pytest.raises(SaveFileError, match=told):
+    with pytest.raises(SaveFileError, match=message):
         archive.write(path, "run", state)
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
-def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
+def test_a_full_disk_keeps_the_old_file(path, monkeypatch):
     before = path.read_bytes()
 
     def full(descriptor):
@@ -90,7 +90,7 @@ def test_a_truncated_file_is_refused(path):
         expect_damage(path)
 
 
-def test_a_flipped_bit_is_noticed_or_harmless(path):
+def test_a_flipped_bit_is_detected_or_harmless(path):
     whole, expected = path.read_bytes(), as_text(archive.read(path, "run"))
     refused = 0
     for place in range(0, len(whole), 3):
@@ -98,7 +98,7 @@ def test_a_flipped_bit_is_noticed_or_harmless(path):
         damaged[place] ^= 1 << (place % 8)
         path.write_bytes(bytes(damaged))
         try:
-            assert as_text(archive.read(path, "run")) == expected  # a date in the directory of the zip file, say
+            assert as_text(archive.read(path, "run")) == expected  # for example, a date in the directory of the zip file
         except SaveFileError:
             refused += 1
     assert refused > len(whole) / 3 / 2
@@ -156,7 +156,7 @@ def _object_array(trap):
     return buffer.getvalue()
 
 
-def test_a_missing_file_is_told(tmp_path):
+def test_a_missing_file_raises(tmp_path):
     with pytest.raises(SaveFileError, match=r"a save file must exist, but there is none at .*: check the path"):
         archive.read(tmp_path / "nothing", "run")
 
@@ -174,6 +174,6 @@ def test_another_format_is_refused(path, monkeypatch, version, remedy):
         archive.read(path, "run")
 
 
-def test_a_file_of_another_kind_is_told(path):
+def test_a_file_of_another_kind_raises(path):
     with pytest.raises(SaveFileError, match="must hold a study, but holds a run: give the path of a study"):
         archive.read(path, "study")

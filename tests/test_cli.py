@@ -20,17 +20,17 @@ class Config:
 
 @pytest.fixture
 def command(monkeypatch):
-    """A command named `try`; gives a function that sets what it does."""
+    """A command named `try`; the fixture is a function that sets its behaviour."""
     module = ModuleType("command_for_tests")
     module.Config = Config
     module.main = lambda _: None
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(cli.COMMANDS, "try", cli.Command(f"{module.__name__}:Config", "For tests."))
 
-    def does(function):
+    def set_main(function):
         module.main = function
 
-    return does
+    return set_main
 
 
 def test_the_version(capsys):
@@ -39,7 +39,7 @@ def test_the_version(capsys):
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
-def test_help_teaches(words, capsys):
+def test_help_lists_commands_and_examples(words, capsys):
     assert cli.main(words) == 0
     text = capsys.readouterr().out
     listed = {name: command.summary for name, command in cli.COMMANDS.items()}
@@ -89,7 +89,7 @@ def test_wrong_options_are_refused(command, words, capsys):
     assert "--runs" in capsys.readouterr().err
 
 
-def test_our_errors_are_one_sentence(command, capsys):
+def test_expected_errors_are_printed_in_one_line(command, capsys):
     def fail(_):
         raise InvalidValueError("`runs >= 1` must hold, but got runs=0")
 
@@ -98,7 +98,7 @@ def test_our_errors_are_one_sentence(command, capsys):
     assert capsys.readouterr().err == "esbas: `runs >= 1` must hold, but got runs=0\n"
 
 
-def test_an_interrupt_is_one_sentence(command, capsys):
+def test_an_interrupt_is_reported_in_one_line(command, capsys):
     def interrupt(_):
         raise KeyboardInterrupt
 

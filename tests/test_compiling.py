@@ -40,7 +40,7 @@ def _twice_one(folder: Path, call: str = "twice(1.0)") -> float:
     return float(done.stdout)
 
 
-def test_a_change_of_a_called_function_reaches_the_cached_caller(tmp_path: Path) -> None:
+def test_changing_a_called_function_invalidates_the_cached_caller(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(KERNEL)
     (tmp_path / "formula.py").write_text("def helper(x):\n    return x + 1.0\n")
     assert _twice_one(tmp_path) == 4.0
@@ -60,7 +60,7 @@ def test_a_cache_that_names_a_renamed_class_is_replaced(tmp_path: Path) -> None:
         assert list(tmp_path.rglob("kernel.twice*.nbi")), "nothing was cached"
 
 
-def test_a_function_that_cannot_be_cached_is_compiled_all_the_same() -> None:
+def test_a_function_that_cannot_be_cached_is_still_compiled() -> None:
     names: dict[str, float] = {}
-    exec("def half(x): return x / 2", names)  # no file, so no place for a cache: as in a read-only installation
+    exec("def half(x): return x / 2", names)  # without a file there is no place for a cache, as in a read-only installation
     assert compiled(names["half"])(3) == 1.5

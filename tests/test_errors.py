@@ -5,7 +5,7 @@ import pytest
 from esbas import errors
 
 
-def test_rule_value_and_remedy_stand_in_one_sentence():
+def test_messages_contain_rule_value_and_remedy():
     with pytest.raises(errors.InvalidValueError, match=r"^`xi >= 0` must hold, but got xi=-1$"):
         errors.require(False, "xi >= 0", xi=-1)
     with pytest.raises(ValueError, match=r"^`a <= b` must hold, but got a=2, b=1: swap them$"):
@@ -14,8 +14,8 @@ def test_rule_value_and_remedy_stand_in_one_sentence():
 
 
 def test_the_nearest_name_is_suggested():
-    told = errors.unknown("arm", "dqm", ["dqn", "sarsa"])
-    assert str(told) == "there is no arm named 'dqm': did you mean 'dqn'?"
+    error = errors.unknown("arm", "dqm", ["dqn", "sarsa"])
+    assert str(error) == "there is no arm named 'dqm': did you mean 'dqn'?"
     assert str(errors.unknown("arm", "zzz", ["dqn", "sarsa"])) == "there is no arm named 'zzz': choose one of 'dqn', 'sarsa'"
     assert str(errors.unknown("arm", "zzz", [])) == "there is no arm named 'zzz': choose one of none"
     assert str(errors.unknown("arm", "zzz", ["dqn"], "look them up")) == "there is no arm named 'zzz': look them up"
@@ -43,5 +43,5 @@ def test_each_error_is_also_the_builtin_that_a_caller_expects(kind, builtin):
     assert issubclass(kind, builtin)
 
 
-def test_the_example_in_the_documentation_is_true():
+def test_the_docstring_examples_are_correct():
     assert doctest.testmod(errors, optionflags=doctest.IGNORE_EXCEPTION_DETAIL).failed == 0

@@ -1,4 +1,4 @@
-"""A learner that fails never ends the run: it is dismissed for a while, and the record says so."""
+"""A learner that fails never ends the run: it is dismissed for some episodes, and the record reports it."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ from esbas.learners import Constant
 from esbas.testing import Corridor, OneStep
 
 NAMES = ["bad", "good"]
-SELECTORS = {"batch": lambda: ESBAS(NAMES), "online": lambda: SSBAS(NAMES), "chance": lambda: Uniform(NAMES, epochs=[2, 4])}
+SELECTORS = {"batch": lambda: ESBAS(NAMES), "online": lambda: SSBAS(NAMES), "random": lambda: Uniform(NAMES, epochs=[2, 4])}
 
 
 def corridor():
@@ -32,7 +32,7 @@ def test_no_failure_ends_the_run(where, selector):
     assert [record.number for record in records] == list(range(1, 61))
     faults = [fault for record in records for fault in record.faults]
     online = selector().online
-    if (where, online) not in {("learn", True), ("step", False)}:  # in a setting that does not call it, nothing fails
+    if (where, online) not in {("learn", True), ("step", False)}:  # otherwise the method is never called
         assert {fault.arm for fault in faults} == {"bad"}
         assert all(re.fullmatch(rf"RuntimeError: call \d+ of {where}", fault.message) for fault in faults)
         assert {fault.where for fault in faults} == {where if where in ("policy", "learn", "step") else "act"}
@@ -49,11 +49,11 @@ def test_an_action_outside_the_space_is_a_fault(action):
     records = list(run(corridor(), learners, Fixed(NAMES), episodes=3))
     assert records[0].faults[0].arm == "bad"
     assert records[0].faults[0].message.startswith("acted outside the action space: ")
-    assert records[0].length == 3  # the other one went straight to the right end
+    assert records[0].length == 3  # the other learner went straight to the right end
     assert records[1].faults == ()
 
 
-def test_nan_is_no_action_in_a_continuous_space_either():
+def test_nan_is_a_fault_in_a_continuous_space():
     env = gymnasium.make("Pendulum-v1", max_episode_steps=5)
     learners = [
         Constant("bad", lambda seen: np.array([np.nan], np.float32)),
@@ -67,7 +67,9 @@ def test_nan_is_no_action_in_a_continuous_space_either():
 
 def test_dismissals_double_and_end():
     bad, good = Faulty("bad", "act"), Faulty("good", action=1)
-    records = list(run(corridor(), [bad, good], Fixed(NAMES), episodes=40))  # Fixed takes the first one whenever it is there
+    records = list(
+        run(corridor(), [bad, good], Fixed(NAMES), episodes=40)
+    )  # Fixed chooses the first arm whenever it is available
     failed = {record.number: record.faults[0].dismissed for record in records if record.faults}
     assert failed == {1: 1, 3: 2, 6: 4, 11: 8, 20: 16, 37: 32}
     assert [record.number for record in records if record.arm == "bad"] == list(failed)
@@ -78,13 +80,13 @@ def test_no_dismissal_is_longer_than_1024_episodes():
     assert [record.faults[0].dismissed for record in records if record.faults] == [*(2**k for k in range(11)), 1024]
 
 
-def test_another_chance_is_given():
+def test_a_dismissed_learner_gets_another_chance():
     learners = [Faulty("bad", "act", fails=lambda call: call == 1), Faulty("good", action=1)]
     episodes = run(corridor(), learners, Fixed(NAMES), episodes=10)
     assert [record.arm for record in episodes] == ["bad", "good", *["bad"] * 8]
 
 
-def test_others_stand_in_for_the_rest_of_the_episode():
+def test_others_act_for_the_rest_of_the_episode():
     learners = [Faulty("bad", "act", fails=lambda call: call == 3, action=0), Faulty("good", action=1)]
     episodes = run(corridor(), learners, SSBAS(NAMES), episodes=1)
     record = next(episodes)
@@ -94,7 +96,7 @@ def test_others_stand_in_for_the_rest_of_the_episode():
     assert [trajectory.rewards.sum() for trajectory in episodes.data.by("bad")] == [1.0]  # the trajectory is kept
 
 
-def test_the_value_of_an_episode_with_stand_ins_says_nothing_of_the_arm():
+def test_the_value_of_an_episode_with_substitutes_does_not_count_for_the_arm():
     learners = [Faulty("bad", "act", fails=lambda call: call == 1), Faulty("good", action=1)]
     selector = SSBAS(NAMES)
     next(run(corridor(), learners, selector, episodes=1))
@@ -102,7 +104,7 @@ def test_the_value_of_an_episode_with_stand_ins_says_nothing_of_the_arm():
     assert selector.open_choices == ()
 
 
-def test_when_all_fail_chance_acts():
+def test_when_all_fail_actions_are_random():
     learners = [Faulty(name, "act") for name in NAMES]
     episodes = run(corridor(), learners, Uniform(NAMES), episodes=30)
     records = list(episodes)
@@ -115,12 +117,12 @@ def test_when_all_fail_chance_acts():
 
 
 def test_a_learner_that_fails_to_learn_keeps_its_last_good_policy():
-    # Lessons come before the episodes 2, 4, 8, 16; the third one fails, and the learner is dismissed for an episode.
-    learner = BatchRecorder("bad", plan=lambda lessons: lessons % 2, fails=lambda lesson: lesson == 3)
+    # The learner is trained before episodes 2, 4, 8, 16; the third training fails, and it is dismissed for one episode.
+    learner = BatchRecorder("bad", plan=lambda trainings: trainings % 2, fails=lambda training: training == 3)
     episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20)
     records = list(episodes)
     actions = [trajectory.actions[0] for trajectory in episodes.data.since(0)]
-    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # after lessons 0, 1, 2, none, 4
+    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # the policies after training 0, 1, 2, 2 (the third failed), 4
     assert learner.sizes == [1, 3, 7, 15]
     assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(8, "learn")]
     assert records[7].faults[0].message == "ArithmeticError: diverged"
@@ -150,7 +152,7 @@ def test_a_policy_that_is_none_is_a_fault():
     assert records[0].faults[0].message == "TypeError: policy() returned None, which has no `act`"
 
 
-def test_who_is_dismissed_learns_nothing():
+def test_a_dismissed_learner_learns_nothing():
     bad, good = Faulty("bad", "step", fails=lambda call: call in (1, 2)), Faulty("good", action=1)
     records = list(run(corridor(), [bad, good], Fixed(NAMES, arm="good"), episodes=10))
     assert [record.number for record in records if record.faults] == [1, 3]  # dismissed in 2, and in 4 and 5
@@ -158,9 +160,9 @@ def test_who_is_dismissed_learns_nothing():
     assert bad.calls["step"] == 2 + 5 * 3  # one failed call in 1 and in 3, all steps of 6 to 10
 
 
-def test_stand_ins_act_with_their_newest_policy():
+def test_substitutes_act_with_their_newest_policy():
     class Counter(Faulty):
-        """Its policy is a snapshot that goes right once it has seen ten steps."""
+        """Its policy is a snapshot that goes right if the learner has seen at least ten steps."""
 
         def policy(self):
             return Always(int(self.calls["step"] >= 10))
@@ -172,7 +174,7 @@ def test_stand_ins_act_with_their_newest_policy():
     assert episodes.data[3].actions.tolist() == [1, 1, 1]
 
 
-def test_pressing_ctrl_c_in_a_learner_is_not_its_fault():
+def test_ctrl_c_in_a_learner_is_not_a_fault():
     class Interrupted(Faulty):
         def act(self, observation, rng):
             raise KeyboardInterrupt
@@ -185,7 +187,7 @@ def test_pressing_ctrl_c_in_a_learner_is_not_its_fault():
 
 
 class Hanging(Faulty):
-    """Does not raise, but hangs."""
+    """Hangs where `Faulty` raises."""
 
     def _call(self, where):
         try:
@@ -199,35 +201,35 @@ class Hanging(Faulty):
 def test_a_learner_that_hangs_is_dismissed(where, online):
     bad, good = Hanging("bad", where, fails=lambda call: call == 3), Faulty("good", action=1)
     selector = Fixed(NAMES, arm="bad", epochs=None if online else [1] * 12)
-    records = list(run(corridor(), [bad, good], selector, episodes=12, time_limit=0.2))
+    records = list(run(corridor(), [bad, good], selector, episodes=12, time_limit=0.5))
     faults = [fault for record in records for fault in record.faults]
     assert [(fault.arm, fault.where, fault.dismissed) for fault in faults] == [("bad", where, 1)]
-    assert faults[0].message.startswith("TimeLimitError: a learning call must end within 0.2 s, but was interrupted")
+    assert faults[0].message.startswith("TimeLimitError: a learning call must end within 0.5 s, but was interrupted")
     assert [record.arm for record in records].count("good") == (1 if online else 2)  # learning comes before the choice
-    assert bad.calls[where] > 3  # it got another chance
+    assert bad.calls[where] > 3  # it was called again after its dismissal
 
 
 def test_a_learner_that_hangs_keeps_its_last_good_policy():
     class Slow(BatchRecorder):
         def learn(self, data):
             super().learn(data)
-            time.sleep(60 if len(self.sizes) == 3 else 0)
+            time.sleep(600 if len(self.sizes) == 3 else 0)
 
-    learner = Slow("bad", plan=lambda lessons: lessons % 2)
-    episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20, time_limit=0.2)
+    learner = Slow("bad", plan=lambda trainings: trainings % 2)
+    episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20, time_limit=0.5)
     assert [(record.number, record.faults[0].where) for record in episodes if record.faults] == [(8, "learn")]
     actions = [trajectory.actions[0] for trajectory in episodes.data.since(0)]
-    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # after lessons 0, 1, 2, none, 4
+    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # the policies after training 0, 1, 2, 2 (the third failed), 4
 
 
-def test_a_learner_without_a_policy_for_hanging_does_not_keep_the_run_from_starting():
+def test_a_learner_that_hangs_before_its_first_policy_does_not_stop_the_run():
     bad = Hanging("bad", "policy", fails=lambda call: call == 1)
-    records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=2, time_limit=0.2))
+    records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=2, time_limit=0.5))
     assert [record.faults for record in records] == [(), ()]
 
 
-@pytest.mark.parametrize(("own", "given"), [(0.2, None), (0.2, 60.0), (60.0, 0.1), (float("inf"), 0.1)])
-def test_the_learners_own_limit_goes_before(own, given):
+@pytest.mark.parametrize(("own", "given"), [(0.2, None), (0.2, 600.0), (600.0, 0.1), (float("inf"), 0.1)])
+def test_the_learners_own_limit_takes_precedence(own, given):
     class Slow(Faulty):
         def step(self, transition):
             time.sleep(0.3)
@@ -235,10 +237,10 @@ def test_the_learners_own_limit_goes_before(own, given):
     bad = Slow("bad", action=1)
     bad.time_limit = own
     record = next(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=1, time_limit=given))
-    assert bool(record.faults) == (own == 0.2)
+    assert ("bad" in {fault.arm for fault in record.faults}) == (own == 0.2)
 
 
-def test_a_step_only_learner_has_the_limit_for_all_that_is_new():
+def test_the_limit_of_a_step_only_learner_covers_all_new_transitions():
     class Slow(StepRecorder):
         def step(self, transition):
             super().step(transition)
@@ -246,14 +248,14 @@ def test_a_step_only_learner_has_the_limit_for_all_that_is_new():
 
     slow = Slow("bad", action=1)
     records = list(run(corridor(), [slow, Faulty("good", action=1)], ESBAS(NAMES), episodes=2, time_limit=0.2))
-    assert [fault.where for fault in records[1].faults] == ["learn"]
+    assert [fault.where for fault in records[1].faults if fault.arm == "bad"] == ["learn"]
     assert 1 <= len(slow.seen) < 3
 
 
-def test_a_learner_may_keep_the_limit_by_itself():
+def test_a_learner_may_enforce_the_limit_itself():
     class Careful(Faulty):
         def limit_calls(self, seconds):
-            self.told = seconds
+            self.limit = seconds
 
         def step(self, transition):
             time.sleep(0.05)
@@ -261,10 +263,10 @@ def test_a_learner_may_keep_the_limit_by_itself():
     careful, hasty = Careful("bad", action=1), Careful("good", action=1)
     hasty.time_limit = 5.0
     record = next(run(corridor(), [careful, hasty], Fixed(NAMES), episodes=1, time_limit=0.01))
-    assert (careful.told, hasty.told, record.faults) == (0.01, 5.0, ())
+    assert (careful.limit, hasty.limit, record.faults) == (0.01, 5.0, ())
 
 
-def test_a_limit_is_positive_and_is_given_again_to_a_resumed_run(tmp_path):
+def test_a_limit_is_positive_and_is_passed_again_on_resume(tmp_path):
     with pytest.raises(InvalidValueError, match="time_limit > 0"):
         run(corridor(), [Faulty("bad"), Faulty("good")], Fixed(NAMES), time_limit=0.0)
     episodes = run(corridor(), [Faulty("bad"), Faulty("good")], Fixed(NAMES), episodes=2)
@@ -275,7 +277,7 @@ def test_a_limit_is_positive_and_is_given_again_to_a_resumed_run(tmp_path):
     assert [fault.arm for fault in records[0].faults] == ["bad"]
 
 
-def test_the_example_with_two_broken_members_tells_what_happened():
+def test_the_example_with_two_broken_members_reports_what_happened():
     path = Path(__file__).parent.parent / "examples" / "faults.py"
     result = subprocess.run([sys.executable, str(path), "--steps", "400"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -11,14 +11,14 @@ HEAVY = {"gymnasium", "numba", "torch", "matplotlib", "ray", "pandas", "scipy", 
 
 
 @pytest.mark.parametrize("module", ["esbas", "esbas.testing", "esbas.learners"])
-def test_importing_the_core_loads_numpy_alone(module):
+def test_importing_the_core_loads_only_numpy(module):
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "numpy" in loaded
     assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded)
 
 
-def test_learners_with_extras_are_there_when_asked_for():
+def test_learners_with_extras_are_imported_on_demand():
     from esbas import learners
     from esbas.learners import DQN, FittedQ, SB3Learner
 

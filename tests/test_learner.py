@@ -23,7 +23,7 @@ def test_an_empty_portfolio_is_refused():
         Portfolio([])
 
 
-def test_two_learners_of_one_name_are_refused():
+def test_two_learners_with_the_same_name_are_refused():
     with pytest.raises(InvalidValueError, match="learners must have different names, but two are named 'a': rename one"):
         Portfolio([Faulty("a"), Faulty("b"), Faulty("a")])
 
@@ -51,7 +51,7 @@ def test_what_is_not_a_learner_is_refused():
 
 def test_spaces_that_differ_are_refused():
     fits = TabularQ("fits", states=5, actions=2)
-    Portfolio([fits, Constant("tells none", lambda seen: 0)]).check_spaces(Corridor(5))
+    Portfolio([fits, Constant("no spaces", lambda seen: 0)]).check_spaces(Corridor(5))
     with pytest.raises(
         SpaceError, match=r"the observation_space of learner 'fits' must be the environment's.*build the learner for"
     ):

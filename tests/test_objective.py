@@ -46,7 +46,7 @@ def test_selectors_see_larger_as_better(objective, maximize):
     assert success_time(failure=9).score(3.0) == -3.0
 
 
-def test_any_function_of_a_trajectory_will_do():
+def test_any_function_of_a_trajectory_is_accepted():
     def worst(trajectory):
         return trajectory.rewards.min()
 

@@ -192,7 +192,7 @@ def test_an_evidence_selector_judges_all_arms_by_every_trajectory():
     tables[2].table[:] = [[1.0, 0.0]]  # prefers the bad action
     tables[0].table[:] = [[0.0, 1.0]]
     for learner in tables:
-        learner.learn = lambda data: None  # its policy stays
+        learner.learn = lambda data: None  # the policy does not change
     list(esbas.run(OneStep((0.0, 1.0), noise=0.0), tables, selector, episodes=600, objective=esbas.total_return()))
     exact = {"often": 0.8, "seldom": 0.5, "never": 0.1}
     assert selector.estimates() == pytest.approx(exact, abs=0.06)

@@ -38,7 +38,7 @@ def file_of(code):
 
 @pytest.fixture(scope="module")
 def path():
-    """Episode 8 starts an epoch: learners learn and the bandit is reset. In episode 11 all arms were tried: indices decide."""
+    """Episode 8 starts an epoch: learners learn and the bandit is reset. Episode 11 is chosen by indices: all arms were tried."""
     learners = [TabularQ(f"rate {rate}", states=5, actions=2, rate=rate) for rate in (0.02, 0.1, 0.5)]
     selector = esbas.ESBAS([learner.name for learner in learners])
     run = esbas.run(Corridor(), learners, selector, objective=esbas.total_return())

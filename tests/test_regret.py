@@ -14,11 +14,11 @@ CHOSEN = [0, 1, 0, 1]
 
 
 def test_regrets_worked_out_by_hand() -> None:
-    # chosen: .2 .5 .7 .6; best at the time: .5 .6 .7 .9; the optimum is 1
+    # chosen: .2 .5 .7 .6; currently best: .5 .6 .7 .9; the optimum is 1
     np.testing.assert_allclose(regret.short_sighted(EXPECTATIONS, CHOSEN), [0.3, 0.4, 0.4, 0.7])
     np.testing.assert_allclose(regret.absolute(EXPECTATIONS, CHOSEN, optimum=1.0), [0.8, 1.3, 1.6, 2.0])
     np.testing.assert_allclose(regret.canonical_absolute(EXPECTATIONS, optimum=1.0), [[0.8, 1.2, 1.5, 1.6], [0.5, 1.0, 1.3, 1.7]])
-    # alone, arm 0 gets 2.4 in all and arm 1 gets 2.3: arm 0 is the best canonical one
+    # alone, arm 0 gets 2.4 in total and arm 1 gets 2.3, so arm 0 is the best one alone
     np.testing.assert_allclose(regret.relative(EXPECTATIONS, CHOSEN, canonical=EXPECTATIONS), [0.0, 0.1, 0.1, 0.4], atol=1e-15)
 
 
@@ -65,7 +65,7 @@ def test_regrets_equal_the_definitions_computed_term_by_term(
         (lambda: regret.theorem_3([60], n_arms=2, canonical=[1.0] * 9, short_sighted=[0.0]), "canonical reaches T / 3K"),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(call, message: str) -> None:
+def test_bad_input_raises_a_clear_error(call, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message.replace("(", r"\(")):
         call()
 
@@ -94,7 +94,7 @@ def test_table_1_follows_from_theorem_3_unless_the_gap_closes_faster_than_the_le
         assert printed is None or printed < proven
 
 
-def test_growth_tells_values_and_names() -> None:
+def test_growth_has_values_and_names() -> None:
     assert Growth(0.5, 1)(math.e**2) == pytest.approx(2 * math.e)
     np.testing.assert_allclose(Growth(0, 2)([1, math.e]), [0, 1])
     assert [str(g) for g in (Growth(0.35, 1), Growth(0, 2), Growth(1), Growth(0))] == ["T^0.35 log T", "log^2 T", "T", "1"]
@@ -116,7 +116,7 @@ def test_theorems_worked_out_by_hand() -> None:
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 64))
 def test_theorem_1_holds_for_any_choices_on_rising_curves(seed: int, arms: int, length: int) -> None:
     rng = np.random.default_rng(seed)
-    expectations = np.sort(rng.random((length, arms)), axis=0)  # more data is better data
+    expectations = np.sort(rng.random((length, arms)), axis=0)  # expectations never decrease with more data
     chosen = rng.integers(arms, size=length)
     bound = regret.theorem_1(regret.canonical_absolute(expectations, optimum=1.0))
     assert (regret.absolute(expectations, chosen, optimum=1.0) <= bound + 1e-12).all()

@@ -39,13 +39,13 @@ def test_an_episode_as_a_trajectory():
     assert seen == list(trajectory.transitions())
 
 
-def test_an_episode_that_is_cut_off():
+def test_a_truncated_episode():
     trajectory = play(Corridor(4, slip=0.0, max_steps=5), Always(0), rng=rng())
     assert (len(trajectory), trajectory.terminated, trajectory.truncated) == (5, False, True)
     assert np.isnan(trajectory.log_probs).all()  # the policy has no log-probabilities
 
 
-def test_an_environment_that_does_not_end_its_episodes_is_told():
+def test_an_environment_whose_episodes_do_not_end_raises():
     with pytest.raises(
         NotEpisodicError, match=r"an episode must end within max_steps=20 steps, but did not: raise max_steps, or wrap"
     ):
@@ -70,7 +70,7 @@ def test_an_environment_may_write_all_observations_into_one_array():
     assert [(step.observation[0], step.next_observation[0]) for step in seen] == [(0, 1), (1, 2)]
 
 
-def test_a_record_tells_what_happened():
+def test_a_record_describes_its_episode():
     env = Corridor(4, slip=0.0, max_steps=5)
     learners = [Constant("left", lambda seen: 0), Constant("right", lambda seen: 1)]
     records = list(run(env, learners, ESBAS(["left", "right"]), episodes=3))
@@ -89,12 +89,12 @@ def test_growing_batch_learners_learn_from_all_data_when_an_epoch_starts(epochs,
 
 
 def test_policies_are_frozen_within_an_epoch():
-    episodes = run(OneStep((0.0, 0.0)), [BatchRecorder("a", plan=lambda lessons: lessons % 2)], ESBAS("a"), episodes=31)
+    episodes = run(OneStep((0.0, 0.0)), [BatchRecorder("a", plan=lambda trainings: trainings % 2)], ESBAS("a"), episodes=31)
     list(episodes)
     assert [trajectory.actions[0] for trajectory in episodes.data.since(0)] == [0] + [1] * 2 + [0] * 4 + [1] * 8 + [0] * 16
 
 
-def test_online_every_learner_sees_every_transition_whoever_acts():
+def test_online_every_learner_sees_every_transition():
     learners = [StepRecorder("a", action=1), StepRecorder("b", action=0)]
     episodes = run(Corridor(3), learners, Uniform("ab"), episodes=20)
     assert {record.arm for record in episodes} == {"a", "b"}
@@ -107,7 +107,9 @@ def test_a_learner_serves_both_settings():
     stepwise, whole = StepRecorder("a"), BatchRecorder("b")
     episodes = run(Corridor(3), [stepwise, whole], ESBAS("ab"), episodes=20)
     list(episodes)
-    assert len(stepwise.seen) == sum(len(trajectory) for trajectory in episodes.data.since(0)[:15])  # those before epoch 4
+    assert len(stepwise.seen) == sum(
+        len(trajectory) for trajectory in episodes.data.since(0)[:15]
+    )  # the trajectories before epoch 4
     stepwise, whole = StepRecorder("a"), BatchRecorder("b")
     list(run(Corridor(3), [stepwise, whole], SSBAS("ab"), episodes=20))
     assert whole.sizes == list(range(1, 20))
@@ -120,7 +122,7 @@ def test_the_best_learner_is_found(selector):
     assert [record.arm for record in records[100:]].count("right") > 150
 
 
-def test_a_small_value_can_be_the_aim():
+def test_an_objective_can_be_minimized():
     env, learners = Corridor(5, slip=0.0), [Constant("left", lambda seen: 0), Constant("right", lambda seen: 1)]
     records = list(run(env, learners, SSBAS(["left", "right"]), objective=episode_length(), episodes=50))
     assert {record.value for record in records} == {4.0, 50.0}
@@ -137,7 +139,7 @@ def test_any_function_of_a_trajectory_is_an_objective():
 
 
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
-def test_learners_do_learn(selector):
+def test_learners_improve(selector):
     explore = {"states": 5, "actions": 2, "epsilon": lambda episode: max(0.05, 1 - episode / 50)}
     env, learners = Corridor(5, slip=0.0), [TabularQ("a", rate=0.2, **explore), TabularQ("b", rate=0.5, **explore)]
     lengths = [record.length for record in run(env, learners, selector("ab"), objective=total_return(), episodes=200)]
@@ -159,14 +161,14 @@ def test_the_run_is_the_same_in_another_process():
     code = "from tests.test_runner import records_of; print(records_of(5))"
     root = Path(__file__).parent.parent
     environment = {"PYTHONHASHSEED": "123", "PYTHONPATH": f"{root}:{root / 'tests'}"}
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root, env=environment
     ).stdout
-    assert told.strip() == repr(records_of(5))
+    assert printed.strip() == repr(records_of(5))
 
 
-def test_an_episodes_randomness_does_not_depend_on_those_before_it():
-    """Whoever played before and for however long: the environment's luck in episode 3 is that of seed and number alone."""
+def test_the_randomness_of_an_episode_does_not_depend_on_earlier_episodes():
+    """The random numbers of the environment in an episode depend only on the seed and the number of the episode."""
     env = OneStep((0.0, 0.0), noise=1.0)
     values = [
         [record.value for record in run(env, learners, Fixed(["x"]), episodes=3)]
@@ -195,14 +197,15 @@ def test_gymnasium_environments_run(name, learners, selector):
     assert all(1 <= record.length <= 100 and math.isfinite(record.value) for record in records)
 
 
-def test_the_public_loop_is_the_one_of_the_documentation():
+def test_the_documented_loop_runs():
     env, portfolio = Corridor(), Portfolio(walkers("a", "b"))
-    for record in esbas.run(env, portfolio, esbas.SSBAS(arms=["a", "b"], xi=0.25, scale=None, seed=0), episodes=3, seed=0):
-        assert record.arm in "ab"
-        assert record.faults == ()
+    selector = esbas.SSBAS(arms=["a", "b"], xi=0.25, scale=None, seed=0)
+    records = list(esbas.run(env, portfolio, selector, episodes=3, seed=0))
+    assert [record.arm for record in records[:2]] == ["a", "b"]
+    assert [(record.number, record.faults) for record in records] == [(1, ()), (2, ()), (3, ())]
 
 
-def test_a_run_without_a_budget_goes_on():
+def test_a_run_without_a_budget_continues():
     assert len(list(islice(run(OneStep(), [Faulty("a")], Fixed("a")), 70))) == 70
 
 
@@ -212,7 +215,7 @@ def bad(**changes):
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "told"),
+    ("changes", "error", "message"),
     [
         ({"portfolio": []}, InvalidValueError, "a portfolio has at least one learner"),
         ({"portfolio": walkers("a", "a")}, InvalidValueError, "learners must have different names, but two are named 'a'"),
@@ -226,14 +229,14 @@ def bad(**changes):
         ({"keep_data": False, "selector": ESBAS("ab")}, InvalidValueError, "keep_data is on where learners learn"),
     ],
 )
-def test_bad_input_is_told_before_the_first_episode(changes, error, told):
-    with pytest.raises(error, match=told):
+def test_bad_input_raises_before_the_first_episode(changes, error, message):
+    with pytest.raises(error, match=message):
         bad(**changes)
 
 
 @pytest.mark.parametrize(
     "kind", [SSBAS, ESBAS, lambda arms, xi: BanditSelector(arms, bandit=lambda n, rng: esbas.UCB1(n, xi=xi))]
 )
-def test_a_negative_xi_is_told(kind):
+def test_a_negative_xi_raises(kind):
     with pytest.raises(InvalidValueError, match=r"^`xi >= 0` must hold, but got xi=-0.5$"):
         kind("ab", xi=-0.5)

@@ -1,4 +1,4 @@
-"""The seam of the loop: what policies, learners and selectors are given, and when."""
+"""The interface of the loop: what it passes to policies, learners and selectors, and when."""
 
 import math
 import re
@@ -16,7 +16,7 @@ from esbas.testing import Corridor, OneStep
 
 
 class Points:
-    """Three steps; observations are arrays that the environment uses again."""
+    """Three steps; all observations are the same array, which the environment reuses."""
 
     action_space, observation_space = Discrete(2), None
 
@@ -63,7 +63,7 @@ def test_the_order_of_an_episode():
 
 
 def test_a_selector_can_look_at_the_policies_that_will_act():
-    learner = BatchRecorder("a", plan=lambda lessons: lessons % 2)
+    learner = BatchRecorder("a", plan=lambda trainings: trainings % 2)
     seen = []
 
     class Curious(ESBAS):
@@ -100,7 +100,7 @@ def test_a_context_that_is_not_numbers_is_refused():
         LinearThompson("ab").ask()
 
 
-def test_what_is_handed_out_is_read_only_and_what_is_stored_is_a_copy():
+def test_passed_data_are_read_only_and_stored_data_are_copies():
     buffer = np.zeros(1)
 
     class Vandal(Faulty):
@@ -153,7 +153,7 @@ class Counter:
 
 
 def test_play_and_the_loop_act_with_what_start_returns():
-    for _ in range(2):  # every episode starts from nothing
+    for _ in range(2):  # every episode starts with a new object
         assert play(Points(), Counting(), rng=np.random.default_rng(0), seed=0).actions.tolist() == [1, 0, 1]
     episodes = run(Points(), [Constant("a", Counting())], Fixed("a"), episodes=2)
     list(episodes)
@@ -196,7 +196,7 @@ def tables():
     return [TabularQ(name, states=5, actions=2, rate=0.5, epsilon=epsilon) for name, epsilon in (("bold", 0.8), ("shy", 0.2))]
 
 
-def test_within_an_epoch_every_policy_says_how_probable_the_actions_are():
+def test_evidence_has_the_log_probs_under_every_frozen_policy():
     learners = [*tables(), Constant("mute", Always(1))]
     selector = Judge(["bold", "shy", "mute"], epochs=[4], seed=3)
     episodes = run(Corridor(), learners, selector, episodes=28, objective=esbas.episode_length())
@@ -220,7 +220,7 @@ def test_online_there_are_no_frozen_policies():
     assert all(np.isfinite(evidence.behaviour_log_probs).all() for _, _, evidence, _ in selector.evidence)
 
 
-def test_selectors_that_want_nothing_cost_no_log_probabilities():
+def test_log_probs_are_computed_only_if_the_selector_wants_them():
     learner = Faulty("a", action=1)
     list(run(Points(), [learner], ESBAS("a"), episodes=6))
     assert learner.calls["log_probs"] == 0
@@ -233,7 +233,7 @@ def test_selectors_that_want_nothing_cost_no_log_probabilities():
         (lambda observations, actions: np.zeros(1), r"TypeError: log_probs returned an array of shape \(1,\) for 3 actions"),
     ],
 )
-def test_a_policy_that_fails_in_log_probs_is_at_fault_and_the_run_continues(log_probs, message):
+def test_a_failure_in_log_probs_is_a_fault_and_the_run_continues(log_probs, message):
     bad = Faulty("bad", action=1)
     bad.log_probs = log_probs
     selector = Judge(["bad", "good"], epochs=[4], seed=1)

@@ -21,7 +21,7 @@ def test_a_stream_follows_from_seed_and_name():
         assert not np.array_equal(draws, other.random(4))
 
 
-def test_integers_are_seeds_that_any_library_takes():
+def test_integers_are_valid_seeds_for_any_library():
     seeds = [seeding.integer(0, "environment", number) for number in range(200)]
     assert len(set(seeds)) == 200
     assert all(0 <= seed < 2**31 for seed in seeds)
@@ -29,11 +29,11 @@ def test_integers_are_seeds_that_any_library_takes():
 
 def test_streams_are_the_same_in_another_process():
     code = "from esbas import seeding; print(seeding.integer(5, 'a', 1), seeding.generator(5, 'b').random())"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert told == [str(seeding.integer(5, "a", 1)), str(seeding.generator(5, "b").random())]
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert printed == [str(seeding.integer(5, "a", 1)), str(seeding.generator(5, "b").random())]
 
 
-def test_a_state_is_plain_data_and_brings_the_future_back():
+def test_a_state_is_plain_data_and_restores_the_generator():
     rng = seeding.generator(1, "x")
     rng.random(10)
     state = json.loads(json.dumps(seeding.state_of(rng)))

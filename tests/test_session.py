@@ -1,4 +1,4 @@
-"""Runs that are budgeted, interrupted, changed on the way, saved and resumed."""
+"""Runs: budgets, interruptions, changes while running, saving and resuming."""
 
 from dataclasses import astuple
 from functools import partial
@@ -26,7 +26,7 @@ EPISODES = 40
 
 
 def learners():
-    """Two that learn, one that does not, and one that fails now and then."""
+    """Two learners that learn, one constant policy, and one learner that fails from time to time."""
     return [
         TabularQ("slow", states=4, actions=2, rate=0.1, epsilon=0.5),
         TabularQ("fast", states=4, actions=2, rate=lambda episode: 1 / episode, epsilon=lambda episode: 1 / episode),
@@ -39,14 +39,14 @@ def env():
     return Corridor(4, max_steps=12)
 
 
-def told(episodes):
+def outcome(episodes):
     """Everything that a run produced, for comparison."""
     columns = episodes.data.transitions()
     return episodes.selector.state_dict(), [column.tobytes() for column in columns], episodes.number, episodes.steps
 
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
-def test_save_at_any_episode_and_resume_gives_the_identical_rest(selector, tmp_path):
+def test_a_run_saved_at_any_episode_resumes_identically(selector, tmp_path):
     whole = run(env(), learners(), selector(), episodes=EPISODES, seed=7)
     records = list(whole)
     saving = run(env(), learners(), selector(), episodes=EPISODES, seed=7)
@@ -57,7 +57,7 @@ def test_save_at_any_episode_and_resume_gives_the_identical_rest(selector, tmp_p
             resumed = resume(path, env(), learners(), selector())
             assert resumed.number == episode
             assert list(resumed) == records[episode:]
-            assert told(resumed) == told(whole)
+            assert outcome(resumed) == outcome(whole)
         if episode < EPISODES:
             assert next(saving) == records[episode]
     assert any(record.faults for record in records)
@@ -91,7 +91,7 @@ def saved(path, selector=SELECTORS["SSBAS"], episodes=5, **settings):
     return path
 
 
-def test_parts_that_differ_from_those_saved_are_told(tmp_path):
+def test_parts_that_differ_from_those_saved_raise(tmp_path):
     path = saved(tmp_path / "run.esbas")
     with pytest.raises(InvalidValueError, match=r"the state is that of a ESBAS.*build the same selector"):
         resume(path, env(), learners(), ESBAS(NAMES))
@@ -114,7 +114,7 @@ def test_parts_that_differ_from_those_saved_are_told(tmp_path):
         resume(path, *bigger, SSBAS(NAMES))
 
 
-def test_damaged_files_are_told(tmp_path):
+def test_damaged_files_raise(tmp_path):
     path = saved(tmp_path / "run.esbas")
     content = path.read_bytes()
     for damaged in (b"", content[: len(content) // 2], content[:200] + bytes([content[200] ^ 4]) + content[201:]):
@@ -125,7 +125,7 @@ def test_damaged_files_are_told(tmp_path):
     assert resume(path, env(), learners(), SSBAS(NAMES)).number == 5
 
 
-def test_files_of_other_versions_and_kinds_are_told(tmp_path, monkeypatch):
+def test_files_of_other_versions_and_kinds_raise(tmp_path, monkeypatch):
     archive.write(tmp_path / "study", "study", {})
     with pytest.raises(SaveFileError, match="must hold a run, but holds a study"):
         resume(tmp_path / "study", env(), learners(), SSBAS(NAMES))
@@ -139,7 +139,7 @@ def test_files_of_other_versions_and_kinds_are_told(tmp_path, monkeypatch):
         resume(tmp_path / "part", env(), learners(), SSBAS(NAMES))
 
 
-def test_a_save_that_fails_leaves_the_old_file(tmp_path):
+def test_a_failed_save_keeps_the_old_file(tmp_path):
     path = saved(tmp_path / "run.esbas")
     before = path.read_bytes()
     episodes = resume(path, env(), learners(), SSBAS(NAMES))
@@ -157,7 +157,7 @@ def test_budgets_of_episodes_and_steps():
     assert list(run(env(), learners(), SSBAS(NAMES), episodes=0)) == []
     episodes = run(env(), learners(), SSBAS(NAMES), episodes=100, steps=50)
     lengths = [record.length for record in episodes]
-    assert sum(lengths[:-1]) < 50 <= sum(lengths)  # the episode that uses it up is played to its end
+    assert sum(lengths[:-1]) < 50 <= sum(lengths)  # the episode that exceeds the budget is played to its end
     assert episodes.done
     with pytest.raises(StopIteration):
         next(episodes)
@@ -173,7 +173,7 @@ def test_data_need_not_be_kept_online():
 
 
 class Flaky(Corridor):
-    """Fails in the middle of its third episode, once."""
+    """Fails once, in the middle of its third episode."""
 
     resets = 0
 
@@ -184,7 +184,7 @@ class Flaky(Corridor):
     def step(self, action):
         if self.resets == 3:
             self.resets += 1
-            raise ConnectionError("the simulator is gone")
+            raise ConnectionError("the simulator stopped")
         return super().step(action)
 
 
@@ -199,7 +199,7 @@ def test_an_environment_that_fails_ends_the_episode_and_loses_nothing(selector):
     assert [record.number for record in records] == [1, 2, 3, 4, 5, 6]
 
 
-def test_episodes_that_do_not_end_are_told_and_nothing_is_lost():
+def test_episodes_that_do_not_end_raise_and_lose_nothing():
     episodes = run(
         Corridor(4, slip=0.0), [Faulty("left"), Faulty("right", action=1)], Uniform(["left", "right"]), episodes=6, max_steps=9
     )
@@ -211,7 +211,7 @@ def test_episodes_that_do_not_end_are_told_and_nothing_is_lost():
     assert [record.number for record in episodes] == list(range(played + 1, 7))
 
 
-def test_an_objective_that_is_not_finite_is_told_and_loses_nothing():
+def test_an_objective_that_is_not_finite_raises_and_loses_nothing():
     episodes = run(env(), learners()[:3], SSBAS(NAMES[:3]), episodes=6, objective=lambda episode: np.nan)
     with pytest.raises(InvalidValueError, match="is finite"):
         next(episodes)
@@ -219,7 +219,7 @@ def test_an_objective_that_is_not_finite_is_told_and_loses_nothing():
 
 
 class Interrupted(Faulty):
-    """Somebody presses Ctrl-C while it learns for the second time."""
+    """Is interrupted by Ctrl-C while it learns for the second time."""
 
     def learn(self, data):
         super().learn(data)
@@ -228,7 +228,7 @@ class Interrupted(Faulty):
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_learning_that_is_interrupted_is_made_up_for(saved, tmp_path):
+def test_interrupted_learning_is_repeated(saved, tmp_path):
     learner, selector = Interrupted("a"), partial(ESBAS, "a", epochs=[2, 2, 10])
     episodes = run(env(), [learner], selector(), episodes=8)
     assert len([next(episodes) for _ in range(4)]) == 4
@@ -242,11 +242,11 @@ def test_learning_that_is_interrupted_is_made_up_for(saved, tmp_path):
     assert learner.calls["learn"] == 3
 
 
-def test_learners_come_and_go_while_running():
+def test_learners_are_added_and_removed_while_running():
     episodes = run(env(), [Constant("left", lambda seen: 0), BatchRecorder("a")], ESBAS(["left", "a"]), episodes=40)
     for _ in range(10):
         next(episodes)
-    late = BatchRecorder("late", plan=lambda lessons: 1)
+    late = BatchRecorder("late", plan=lambda trainings: 1)
     episodes.add(late)
     episodes.remove("left")
     arms = [record.arm for record in episodes]
@@ -255,7 +255,7 @@ def test_learners_come_and_go_while_running():
     for change, error, message in (
         (lambda: episodes.add(late), InvalidValueError, "arms have different names"),
         (lambda: episodes.add(TabularQ("wide", states=9, actions=2)), SpaceError, "the observation_space of learner 'wide'"),
-        (lambda: episodes.remove("nobody"), UnknownNameError, "there is no arm named 'nobody'"),
+        (lambda: episodes.remove("unknown"), UnknownNameError, "there is no arm named 'unknown'"),
     ):
         with pytest.raises(error, match=message):
             change()
@@ -264,7 +264,7 @@ def test_learners_come_and_go_while_running():
         episodes.remove("late")
 
 
-def test_a_run_with_a_learner_that_came_late_is_resumed_with_it(tmp_path):
+def test_a_run_with_an_added_learner_is_resumed_with_it(tmp_path):
     def parts(*names):
         return [TabularQ(name, states=4, actions=2, epsilon=0.5) for name in names]
 

@@ -15,12 +15,12 @@ def episode(first, steps, *, terminated=True, truncated=False):
     return Trajectory(seen, 10 * seen[:-1], seen[:-1] + 0.5, terminated, truncated, np.full(steps, 0.25))
 
 
-def test_the_last_step_alone_carries_the_end():
+def test_only_the_last_step_is_marked_as_the_end():
     steps = list(episode(3, 2, terminated=False, truncated=True).transitions())
     assert steps == [(3, 30, 3.5, 4, False, False, 0.25, 0), (4, 40, 4.5, 5, False, True, 0.25, 0)]
 
 
-def test_log_probs_are_unknown_unless_told():
+def test_log_probs_are_nan_by_default():
     trajectory = Trajectory(np.arange(3), np.arange(2), np.ones(2), True, False)
     assert np.isnan(trajectory.log_probs).all()
     assert trajectory.log_probs.shape == (2,)
@@ -84,18 +84,18 @@ def test_columns_equal_the_steps_of_the_trajectories(lengths, draw):
     assert columns.trajectory.tolist() == [number for number, _ in steps]
 
 
-def test_a_set_tells_what_is_new_and_who_did_it():
+def test_a_set_returns_new_trajectories_and_those_of_an_arm():
     data = filled([2, 3, 4])
     assert [len(trajectory) for trajectory in data.since(1)] == [3, 4]
     assert data.since(3) == []
     assert [len(trajectory) for trajectory in data.by("a")] == [2, 4]
-    assert data.by("nobody") == []
+    assert data.by("unknown") == []
     assert len(data[-1]) == 4
     with pytest.raises(IndexError):
         data[3]
 
 
-def test_what_was_handed_out_stays_as_it_was_when_the_set_grows():
+def test_returned_data_do_not_change_when_the_set_grows():
     data = filled([5])
     early, columns = data[0], data.transitions()
     for number in range(1, 50):
@@ -127,7 +127,7 @@ def test_an_empty_set_has_no_columns():
         TrajectorySet().transitions()
 
 
-def test_a_loaded_set_is_the_same_and_grows_on():
+def test_a_loaded_set_is_equal_and_can_grow():
     data, twin = filled([2, 3]), filled([9])
     twin.load_state_dict(data.state_dict())
     for each in (data, twin):

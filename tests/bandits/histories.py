@@ -1,4 +1,4 @@
-"""Whole histories of rounds, from which a naive implementation computes everything again."""
+"""Whole histories of rounds, from which a naive implementation recomputes everything."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What holds for every bandit: the contract, saved states, and sound numbers in long runs."""
+"""Every bandit: the contract, saved states, and valid numbers in long runs."""
 
 import json
 import math

@@ -18,7 +18,7 @@ def play(bandit, rounds):
     return bandit
 
 
-def test_the_radius_survives_ln_ln_1():
+def test_the_radius_is_defined_at_ln_ln_1():
     # sqrt(ln(2 * 1 / 0.1) / 1), sqrt(ln(2 ln 10 / 0.1) / 10)
     assert balancing_radius(1, 2, 0.1, 1) == pytest.approx(1.73081838)
     assert balancing_radius(1, 2, 0.1, 10) == pytest.approx(0.61885093)
@@ -42,7 +42,7 @@ def test_d3rb_by_hand():
 
 
 def test_d3rb_compares_means():
-    # Sums over sqrt(n) instead of means would let arm 0 (mean 0.5, 100 pulls) look ten times as good and condemn arm 1.
+    # Sums over sqrt(n) instead of means would make arm 0 (mean 0.5, 100 pulls) ten times as good and reject arm 1.
     bandit = play(D3RB(2, d_min=0.01, c=0.01), [(0, 0.5)] * 100 + [(1, 0.5)])
     assert bandit.coefficients == (0.01, 0.01)
 
@@ -69,7 +69,7 @@ def test_ed2rb_by_hand():
     assert bandit.indices()[1] == pytest.approx(-0.8)
     play(bandit, [(1, 1.0)])  # mean 1/2, estimate 2 (0.95476 - 0.5 - 0.09114) = 0.727, potential twice that
     assert bandit.indices()[1] == pytest.approx(-1.4545015)
-    play(bandit, [(1, 1.0)] * 98)  # no evidence left: 0.1 sqrt(102) = 1.01, but no potential falls
+    play(bandit, [(1, 1.0)] * 98)  # no evidence left: 0.1 sqrt(102) = 1.01, but potentials never decrease
     assert bandit.indices()[1] == pytest.approx(-1.4545015)
 
 

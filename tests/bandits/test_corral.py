@@ -43,7 +43,7 @@ def test_an_arm_that_loses_weight_learns_faster():
     assert bandit.bounds == [4.0, 4.0]
     while bandit.indices()[0] >= 1 / 4:
         bandit.update(0, 0.0)
-    assert bandit.rates == [pytest.approx(first * math.exp(1 / math.log(100))), first]  # it grows
+    assert bandit.rates == [pytest.approx(first * math.exp(1 / math.log(100))), first]  # the rate of the arm increased
     assert bandit.bounds == [pytest.approx(2 / bandit.indices()[0]), 4.0]
 
 

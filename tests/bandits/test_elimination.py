@@ -95,10 +95,10 @@ def test_explore_then_commit_by_hand():
     assert played == [0, 1, 2, 0, 1, 2]
     assert bandit.survivors == [1]  # means 0.375, 0.5, 0.375
     play(bandit, [(1, 0.0)] * 10)
-    assert bandit.choose() == 1  # for good
+    assert bandit.choose() == 1  # permanently
     assert bandit.choose(among=[0, 2]) == 0
     bandit.remove_arm(1)
-    assert bandit.survivors == [0, 1]  # all others are in again
+    assert bandit.survivors == [0, 1]  # the other arm is back
 
 
 def test_explore_then_commit_waits_for_rewards_in_flight():
@@ -160,7 +160,7 @@ class Elimination(History):
 
 
 class NaiveSuccessive(Elimination):
-    delta, epsilon = 0.9, 1.9  # so that something happens within a few rounds
+    delta, epsilon = 0.9, 1.9  # so that arms are eliminated within a few rounds
     tested = 0
 
     def test(self):
@@ -196,7 +196,7 @@ class NaiveCommitment(Elimination):
             self.survivors = [max(self.survivors, key=lambda k: np.mean(self.rewards(k)))]
 
 
-SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)  # sums of these are exact, so that ties are ties
+SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)  # sums of these are exact, so ties are exact
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_propensities_are_the_probabilities_scaled_to_the_arms():
 
 def test_weights_do_not_overflow():
     bandit = Exp3(2, gamma=0.02)
-    for _ in range(3000):  # the probability of arm 1 is at its least, 0.01: each of its rewards is worth a factor e
+    for _ in range(3000):  # the probability of arm 1 is at its minimum, 0.01, so each of its rewards multiplies its weight by e
         bandit.update(0, 1.0)
     for _ in range(3000):
         bandit.update(1, 1.0)

@@ -42,7 +42,7 @@ def test_kl_ucb_by_hand():
 
 
 @pytest.mark.parametrize("c", [0, 3])
-def test_kl_ucb_survives_ln_ln_1(c):
+def test_kl_ucb_is_defined_at_ln_ln_1(c):
     bandit = play(KLUCB(1, c=c), [(0, 0.3)])
     assert bandit.indices().tolist() == [0.3]  # no bonus after one round
     assert kl_ucb_level(0.5, c) == kl_ucb_level(1, c) == 0.0  # discounted counts may add up to less than one
@@ -59,7 +59,7 @@ def test_the_kl_bound_is_the_largest_that_fits(mean, divergence):
             low = middle
         else:
             high = middle
-    assert bound == pytest.approx(low, abs=1e-7)  # kl is flat around the mean: bisection knows no more
+    assert bound == pytest.approx(low, abs=1e-7)  # kl is flat around the mean: bisection is not more precise
     assert mean <= bound <= 1
 
 
@@ -105,7 +105,7 @@ def test_a_reward_that_expires_leaves_its_own_arm():
 
 def test_sw_ucb_sharp_by_hand():
     bandit = play(SWUCBSharp(2, lam=1, alpha=0.5), [(0, 1.0), (1, 0.0), (0, 0.0), (1, 1.0)])
-    # after t = 4 rounds the window holds 2; sqrt(1.5 ln 4) = 1.4420269: ln counts all rounds, also those that left
+    # after t = 4 rounds the window contains 2; sqrt(1.5 ln 4) = 1.4420269: the logarithm counts all rounds, also older ones
     assert bandit.counts.tolist() == [1, 1]
     assert bandit.indices().tolist() == pytest.approx([1.4420269, 2.4420269])
 

@@ -29,7 +29,7 @@ def test_a_bandit_is_found_by_name_or_class(name):
     assert name in BANDITS
 
 
-def test_signs_in_names_are_read():
+def test_names_may_contain_signs():
     assert make_bandit("SW-UCB#") is SWUCBSharp
     assert make_bandit("Exp3.S") is Exp3S
 
@@ -78,7 +78,7 @@ def test_a_file_in_the_package_is_all_that_a_new_bandit_needs(tmp_path):
 
 @pytest.fixture
 def page(monkeypatch):
-    """The script that fills the page."""
+    """The script that writes the tables of the page."""
     monkeypatch.syspath_prepend(ROOT / "docs")
     spec = importlib.util.spec_from_file_location("docs_bandits", ROOT / "docs" / "bandits.py")
     script = importlib.util.module_from_spec(spec)
@@ -86,7 +86,7 @@ def page(monkeypatch):
     return script
 
 
-def test_the_page_has_the_table_that_the_classes_give(page):
+def test_the_page_contains_the_table_of_the_classes(page):
     written = re.split("<!-- (?:end of )?bandits -->", PAGE)[1].strip()
     assert written == page.bandits(), "run `python docs/bandits.py`"
 

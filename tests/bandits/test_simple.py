@@ -95,7 +95,7 @@ def test_round_robin_follows_from_the_whole_history(todo, n_arms):
 
 @pytest.mark.parametrize("kind", [EpsilonGreedyBandit, UniformBandit, RoundRobin])
 @given(todo=operations(ANY_SIZE), n_arms=st.integers(1, 4))
-def test_what_is_known_follows_from_the_whole_history(kind, n_arms, todo):
+def test_the_statistics_follow_from_the_whole_history(kind, n_arms, todo):
     bandit, history = kind(n_arms), History(n_arms)
     replay(bandit, history, todo)
     expect_same_statistics(bandit, history)

@@ -13,7 +13,7 @@ from esbas.errors import InvalidValueError
 from esbas.testing import check_bandit
 
 REWARDS = st.floats(-1000, 1000) | st.sampled_from([0.0, 1.0, 0.5])
-# An operation: what, and numbers from which arms, rounds and rewards are picked.
+# An operation: its kind, and numbers that determine arms, rounds and rewards.
 OPERATIONS = st.lists(
     st.tuples(
         st.sampled_from(["play"] * 4 + ["pull"] * 3 + ["settle"] * 3 + ["withdraw", "add", "remove", "reset"]),
@@ -103,7 +103,7 @@ def test_a_reward_that_arrives_after_its_round_left_the_window_has_no_effect():
 
 
 class WholeHistory:
-    """All rounds ever played, from which everything is computed exactly each time."""
+    """All rounds; statistics are recomputed from them exactly each time."""
 
     def __init__(self, n_arms, size):
         self.arms = list(range(n_arms))  # identities, which stay the same when the numbers change

@@ -70,7 +70,7 @@ def test_keeps_the_contract_of_learners_with_discrete_observations():
 
 
 @pytest.mark.parametrize(("algorithm", "env"), EVERY)
-def test_every_algorithm_learns_and_goes_on_after_loading_as_if_nothing_had_been(tmp_path, algorithm, env):
+def test_every_algorithm_learns_and_continues_identically_after_loading(tmp_path, algorithm, env):
     data, learner, twin = collect(env), member(algorithm, env), member(algorithm, env, seed=1)
     fresh = parts_of(learner)
     learner.learn(data)
@@ -129,7 +129,7 @@ def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
     run = esbas.run(*first_parts, episodes=14, seed=3)
     first = list(itertools.islice(run, 9))
     run.save(tmp_path / "run")
-    torch.manual_seed(99)  # draws of others must not matter
+    torch.manual_seed(99)  # other draws must not matter
     assert first + list(esbas.resume(tmp_path / "run", *later_parts)) == whole
     assert not any(record.faults for record in whole)
     for one, other in zip(whole_parts[1], later_parts[1], strict=True):
@@ -138,7 +138,7 @@ def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
 
 def test_the_global_generators_are_unchanged():
     def states():
-        legacy = np.random.get_state(legacy=False)  # noqa: NPY002  # the global one is meant
+        legacy = np.random.get_state(legacy=False)  # noqa: NPY002  # the global generator is intended
         return [legacy["state"]["key"].tolist(), legacy["state"]["pos"], torch.get_rng_state().tolist(), random.getstate()]
 
     before = states()
@@ -180,7 +180,7 @@ def test_learns_the_corridor_in_epochs():
 
 
 class Aim(gym.Env):
-    """One step: the nearer to (1, 7.5), the better."""
+    """One step: the closer to (1, 7.5), the larger the reward."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
     action_space = gym.spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 10.0], np.float32))
@@ -223,7 +223,7 @@ def test_noise_is_in_halves_of_the_range():
         learner.learn(collect(PENDULUM))
 
 
-def test_a_configuration_is_as_good_as_a_name_with_options():
+def test_a_configuration_is_equivalent_to_a_name_with_options():
     network = d3rlpy.models.VectorEncoderFactory(hidden_units=[8])
     config = d3rlpy.algos.DQNConfig(learning_rate=0.01, encoder_factory=network, batch_size=8)
     one = member("dqn", CART, options={"learning_rate": 0.01})
@@ -284,7 +284,7 @@ SCALED = d3rlpy.algos.DQNConfig(reward_scaler=d3rlpy.preprocessing.ConstantShift
         ("dqn", CART, {"observation_space": gym.spaces.Dict({})}, SpaceError, "the observations of learner 'it' must be"),
     ],
 )
-def test_bad_input_is_one_sentence(algorithm, env, settings, error, sentence):
+def test_bad_input_raises_a_clear_error(algorithm, env, settings, error, sentence):
     spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
     with pytest.raises(error, match=sentence):
         D3Learner("it", algorithm, **{"hidden": [8]} | spaces | settings)

@@ -1,4 +1,4 @@
-"""Algorithms of d3rlpy in a portfolio's text."""
+"""Algorithms of d3rlpy in a portfolio file."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_one_name_stands_for_both_kinds_of_actions():
         ("d3rlpy.dqn(noise=0.1)", CARTPOLE, EsbasError, "`noise is for Box actions` must hold, but got noise=0.1"),
     ],
 )
-def test_a_member_that_is_wrong_gets_one_sentence(member, env, kind, message):
+def test_a_member_that_is_wrong_raises_a_clear_error(member, env, kind, message):
     with pytest.raises(kind) as caught:
         build(member, env)
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""The engines that come with the library, and one that does not."""
+"""The engines of the library, and one outside it."""
 
 import multiprocessing
 import os
@@ -86,7 +86,7 @@ def outcomes(jobs, count=1):
         return {outcome.name: outcome for outcome in found}
 
 
-def test_whatever_ends_a_worker_is_an_outcome():
+def test_any_end_of_a_worker_gives_an_outcome():
     hows = "killed", "well", "exits", "odd result", "odd error"
     found = outcomes([*(Job(how, (how,)) for how in hows), Job("odd argument", (lambda: None,)), Job("last")])
     assert found["well"].result()[0] == found["last"].result()[0] == "well"
@@ -149,13 +149,15 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
         wait_until(lambda: all(file.exists() and file.read_text() for file in files), "the jobs did not start")
         parent.kill()
         parent.wait()
-        wait_until(lambda: not any(map(alive, (int(file.read_text()) for file in files))), "workers run on without their parent")
+        wait_until(
+            lambda: not any(map(alive, (int(file.read_text()) for file in files))), "workers continue without their parent"
+        )
     finally:
         with suppress(ProcessLookupError):
             os.killpg(parent.pid, signal.SIGKILL)
         parent.wait()
-    assert (tmp_path / "a.end").read_text() == "saved"  # it looked at `stopping`
-    assert not (tmp_path / "b.end").exists()  # it could not be asked
+    assert (tmp_path / "a.end").read_text() == "saved"  # the job checked `stopping`
+    assert not (tmp_path / "b.end").exists()  # the job did not check it
 
 
 def wait_until(holds, otherwise):

@@ -30,7 +30,7 @@ def parts(n=6):
 
 
 @pytest.mark.parametrize("options", [{"jobs": 2}, {"jobs": 9}, {"jobs": 2, "processes": True}, {"engine": "sequential"}])
-def test_results_do_not_depend_on_how_many_go_at_once(options):
+def test_results_do_not_depend_on_the_number_of_jobs(options):
     alone, together = Store().run(parts()), Store().run(parts(), **options)
     assert list(alone) == list(together) == list(parts())
     for name in alone:
@@ -46,7 +46,7 @@ def test_an_engine_outside_the_package_runs_parts():
         np.testing.assert_array_equal(alone[name]["x"], other[name]["x"])
 
 
-def test_parts_go_at_once():
+def test_parts_run_at_the_same_time():
     barrier = threading.Barrier(2, timeout=300)  # breaks unless two parts wait at the same time
 
     def wait():
@@ -75,31 +75,31 @@ def test_nothing_to_do():
     assert Store().run({}) == {}
 
 
-def test_an_exception_is_raised_and_the_others_that_run_are_kept():
+def test_an_exception_is_raised_and_running_parts_are_kept():
     store, started = Store(), threading.Event()
 
     def fail():
         assert started.wait(300)
         raise ZeroDivisionError("in a part")
 
-    def go_on():
+    def continues():
         started.set()
         time.sleep(0.2)
         return {"x": np.ones(1)}
 
-    never = partial(pytest.fail, "a part was begun after another had failed")
+    never = partial(pytest.fail, "a part was started after another one failed")
     with pytest.raises(ZeroDivisionError, match="in a part"):
-        store.run({"quick": partial(draw, "quick"), "fails": fail, "runs": go_on, "never": never}, jobs=2)
+        store.run({"quick": partial(draw, "quick"), "fails": fail, "runs": continues, "never": never}, jobs=2)
     assert list(store.parts) == ["quick", "runs"]
 
 
-def test_an_exception_comes_back_from_a_process():
+def test_an_exception_in_a_process_is_raised():
     store = Store()
     with pytest.raises(InvalidValueError, match="seed"):
         store.run({"a": partial(draw, "a"), "b": partial(seeding.generator, -1)}, jobs=2, processes=True)
 
 
-def test_an_interrupt_keeps_what_is_finished():
+def test_an_interrupt_keeps_finished_parts():
     store, release = Store(), threading.Event()
 
     def interrupt(name, arrays):
@@ -111,24 +111,26 @@ def test_an_interrupt_keeps_what_is_finished():
         release.wait(300)
         return {}
 
-    work = parts(2) | {"slow": slow, "slow too": slow, "later": partial(pytest.fail, "begun after the interrupt")}
+    work = parts(2) | {"slow": slow, "slow too": slow, "later": partial(pytest.fail, "started after the interrupt")}
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        run_parts(work, load=store.parts.get, store=interrupt, jobs=2, description="test")
-    assert time.monotonic() - start < 200  # running parts are not waited for
-    release.set()
-    assert sorted(store.parts) == ["part0", "part1"]  # at once, in any order
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_parts(work, load=store.parts.get, store=interrupt, jobs=2, description="test")
+        assert time.monotonic() - start < 200  # did not wait for running parts
+    finally:
+        release.set()
+    assert sorted(store.parts) == ["part0", "part1"]  # they run at the same time and finish in any order
     finished = store.run(parts())
     np.testing.assert_array_equal(finished["part5"]["x"], draw("part5")["x"])
 
 
-def test_the_note_sees_what_is_finished(capsys):
+def test_the_note_is_computed_from_the_finished_parts(capsys):
     seen = []
     store = Store()
     store.parts["part0"] = draw("part0")
-    store.run(parts(3), note=lambda finished: seen.append(len(finished)) or f"{len(finished)} there")
+    store.run(parts(3), note=lambda finished: seen.append(len(finished)) or f"{len(finished)} finished parts")
     assert seen == [2, 3]
-    assert "3 there" in capsys.readouterr().err
+    assert "3 finished parts" in capsys.readouterr().err
 
 
 def test_jobs_must_be_positive():

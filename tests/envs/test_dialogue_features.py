@@ -8,7 +8,7 @@ from esbas.errors import InvalidValueError
 from esbas.learners import LinearFQI
 
 COSTS = [0.1, 0.3, 0.6, 0.9]
-SEEN = np.array([3, 0.7, 2, 0, 1, *COSTS])  # act 3, score 0.7, heard rank 2, proposed rank 0, next comes rank 1
+SEEN = np.array([3, 0.7, 2, 0, 1, *COSTS])  # act 3, score 0.7, heard rank 2, proposed rank 0, the next proposal is rank 1
 ASR, DIF, TIME = 0.7, 0.6 - 0.3, 0.3 / 1.3
 
 
@@ -44,7 +44,7 @@ def test_noise_comes_after_the_papers_features():
     assert noisy[14] == noisy[4] ** 2
 
 
-def test_batch_is_one_by_one():
+def test_a_batch_equals_single_observations():
     seen = observations(dialogues=20)
     for name in ("simple", "fast-2", "n-2-simple-2"):
         features = DialogueFeatures(name, seed=5)
@@ -81,7 +81,7 @@ def test_noise_looks_uniform_and_independent():
     assert len(np.unique(noise)) > 0.999 * noise.size
 
 
-def test_noise_acted_on_is_noise_trained_on_whoever_acted():
+def test_noise_is_the_same_for_acting_and_training():
     class Watched:
         """Records the features for acting and for training."""
 
@@ -105,7 +105,7 @@ def test_noise_acted_on_is_noise_trained_on_whoever_acted():
     for features in maps:
         both = features.acted.keys() & features.trained.keys()
         assert len(both) > 20
-        assert len(features.trained) > len(features.acted)  # others acted, too
+        assert len(features.trained) > len(features.acted)  # other algorithms acted too
         assert all(features.acted[seen] == features.trained[seen] for seen in both)
     shared = maps[0].trained.keys() & maps[1].trained.keys()
     assert len(shared) > 100

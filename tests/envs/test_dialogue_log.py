@@ -46,10 +46,10 @@ def test_reads_the_documented_example(tmp_path, request):
     assert second.system_costs is None
 
 
-def test_documented_user_of_ones_own_takes_part(request):
+def test_the_documented_custom_user_runs(request):
     page = (request.config.rootpath / "docs" / "dialogue-log.md").read_text()
     names = {}
-    exec(page.split("## A user of your own")[1].split("```python\n")[1].split("```")[0], names)
+    exec(page.split("## Writing your own user")[1].split("```python\n")[1].split("```")[0], names)
     env = names["env"]
     env.reset(seed=0, options={"user_costs": [0.9, 0.2, 0.8, 0.7], "system_costs": [0.1, 0.2, 0.3, 0.4], "user_starts": False})
     assert env.step(1)[1:3] == (0.0, False)  # the system's best option is not the user's
@@ -74,7 +74,9 @@ def test_fit_names_the_line_of_an_act_that_the_user_never_does(tmp_path):
 def acts(*words):
     players = {"U": "user", "S": "system"}
     triples = (word.split("-") for word in words)
-    return [{"by": players[who], "act": what} | ({"option": int(option)} if option else {}) for who, what, option in triples]
+    return [
+        {"by": players[player], "act": what} | ({"option": int(option)} if option else {}) for player, what, option in triples
+    ]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def acts(*words):
         (line(acts=acts("S-accept-1")), "act 1: the system can only accept option 1 after the user proposed one"),
     ],
 )
-def test_a_bad_line_gets_one_sentence_with_its_number(tmp_path, text, sentence):
+def test_a_bad_line_raises_an_error_with_its_number(tmp_path, text, sentence):
     path = tmp_path / "log.jsonl"
     path.write_text(f"{line()}\n{text}\n{line()}\n")
     with pytest.raises(InvalidValueError) as caught:
@@ -125,7 +127,7 @@ def test_a_bad_line_gets_one_sentence_with_its_number(tmp_path, text, sentence):
     assert "\n" not in str(caught.value)
 
 
-def test_a_log_that_is_not_there_or_not_text_gets_one_sentence(tmp_path):
+def test_a_missing_or_binary_log_raises_a_clear_error(tmp_path):
     with pytest.raises(InvalidValueError, match=r"^a log must be a file, but there is none at .*log.jsonl': check the path$"):
         list(read_dialogues(tmp_path / "log.jsonl"))
     (tmp_path / "log.jsonl").write_bytes(b'{"user_costs": "\xff"}')
@@ -133,6 +135,6 @@ def test_a_log_that_is_not_there_or_not_text_gets_one_sentence(tmp_path):
         list(read_dialogues(tmp_path / "log.jsonl"))
 
 
-def test_dialogue_made_in_code_keeps_the_rules_too():
+def test_dialogues_built_in_code_are_checked_too():
     with pytest.raises(InvalidValueError, match="act 2: players must take turns"):
         Dialogue((0.1, 0.2), (Act("user", "propose", 0), Act("user", "accept")))

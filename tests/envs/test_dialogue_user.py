@@ -8,11 +8,11 @@ from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sig
 from esbas.errors import InvalidValueError
 
 COSTS = (0.6, 0.1, 0.9, 0.3)  # the user's order is 1, 3, 0, 2
-LATE = 0.999  # a draw that lets nothing unlikely happen
+LATE = 0.999  # a draw with which nothing unlikely happens
 
 
 class Draws:
-    """A generator that hands out the given numbers."""
+    """A generator that returns the given numbers."""
 
     def __init__(self, *numbers):
         self._numbers = list(numbers)
@@ -29,7 +29,7 @@ def user(**parameters):
 
 
 def generated(parameters, *, dialogues, seed):
-    """Dialogues of this user with a system that does anything but end them."""
+    """Dialogues of this user with a system that acts at random and never ends a dialogue."""
     env, rng = NegotiationDialogue(user=UserModel(parameters)), np.random.default_rng(seed)
     env.reset(seed=seed)
     for _ in range(dialogues):
@@ -57,7 +57,7 @@ def test_opens_with_its_best_option_and_repeats_it():
     assert [model.answer(None, draws) for _ in range(3)] == [(PROPOSE, 1)] * 3
 
 
-def test_counters_with_its_best_option_if_it_has_not_spoken():
+def test_counters_with_its_best_option_if_it_has_not_proposed_yet():
     assert user().answer(2, Draws(LATE, LATE, 0.0)) == (PROPOSE, 1)
 
 
@@ -82,14 +82,16 @@ def test_hangs_up_only_if_it_does_not_accept():
 
 def test_acceptance_counts_from_its_own_last_proposal_and_its_acts():
     model = user()
-    first = 1 / (1 + math.exp(-4 * (0.38 - (0.9 - 0.1))))  # it has not spoken: against its best option, after no acts
+    first = 1 / (
+        1 + math.exp(-4 * (0.38 - (0.9 - 0.1)))
+    )  # before its first proposal: compared with its best option, after no acts
     assert model.answer(2, Draws(first - 1e-9, LATE, LATE)).kind == ACCEPT
     model = user()
     assert model.answer(2, Draws(first + 1e-9, LATE, LATE)).kind == PROPOSE
-    model.answer(2, Draws(LATE, LATE, 0.0))  # now stands by option 3
+    model.answer(2, Draws(LATE, LATE, 0.0))  # its last proposal is now option 3
     third = 1 / (1 + math.exp(-4 * (0.38 + 0.05 * 2 - (0.6 - 0.3))))
     assert model.answer(0, Draws(third + 1e-9, LATE, LATE)).kind == PROPOSE
-    model.answer(None, Draws(LATE, LATE, LATE))  # repeating is an act, too
+    model.answer(None, Draws(LATE, LATE, LATE))  # repeating counts as an act too
     fifth = 1 / (1 + math.exp(-4 * (0.38 + 0.05 * 4 - (0.6 - 0.3))))
     assert model.answer(0, Draws(fifth - 1e-9, LATE, LATE)).kind == ACCEPT
 
@@ -124,7 +126,7 @@ def test_fit_is_the_maximum_and_its_errors_are_the_curvature_there():
 
 
 def log_likelihood(parameters, logs):
-    """Straight from the description of the user."""
+    """Written from the description of the user model."""
     slope, threshold, patience, hang_up, concede = parameters
     total = 0.0
     for log in logs:
@@ -148,7 +150,7 @@ def log_likelihood(parameters, logs):
     return total
 
 
-def test_a_share_of_nought_has_no_standard_error():
+def test_a_share_of_zero_has_no_standard_error():
     fitted = UserModel.fit(generated(UserParameters(hang_up=0.0), dialogues=200, seed=3))
     assert fitted.parameters.hang_up == 0
     assert math.isnan(fitted.standard_errors.hang_up)
@@ -156,7 +158,9 @@ def test_a_share_of_nought_has_no_standard_error():
 
 def acts(*words):
     players = {"U": "user", "S": "system"}
-    return tuple(Act(players[who], what, int(option) if option else None) for who, what, option in (w.split("-") for w in words))
+    return tuple(
+        Act(players[player], what, int(option) if option else None) for player, what, option in (w.split("-") for w in words)
+    )
 
 
 @pytest.mark.parametrize(
@@ -192,7 +196,7 @@ def test_fit_refuses_acts_that_the_user_never_does(words, sentence):
         ),
     ],
 )
-def test_fit_says_when_there_is_too_little_to_fit(logs, sentence):
+def test_fit_raises_if_there_are_too_few_data(logs, sentence):
     with pytest.raises(InvalidValueError) as caught:
         UserModel.fit(logs)
     assert sentence in str(caught.value)

@@ -1,4 +1,4 @@
-"""The fruit collection task: its rules, its optimum, its pictures, and maps that it refuses."""
+"""The fruit collection task: its rules, its optimum, its rendering, and invalid maps."""
 
 from collections import deque
 
@@ -38,7 +38,7 @@ def noiseless(text: str, start: tuple[int, int], **settings) -> FruitGrid:
     return env
 
 
-@pytest.mark.filterwarnings("ignore:.*Not able to test alternative render modes:UserWarning")  # they are, here, in turn
+@pytest.mark.filterwarnings("ignore:.*Not able to test alternative render modes:UserWarning")  # the test covers each mode
 @pytest.mark.parametrize("mode", [None, "ansi", "rgb_array"])
 def test_gymnasium_accepts_it(mode):
     check_env(FruitGrid(render_mode=mode), skip_render_check=mode is None)
@@ -61,21 +61,21 @@ def test_a_walk_by_hand():
     assert env.step(NORTH)[1:4] == (0.0, False, False)  # out of the map: stays
     assert env.step(EAST)[1:4] == (0.0, False, False)  # into the wall: stays
     assert env.step(WEST)[1:4] == (1.0, False, False)
-    assert env.step(WEST)[1:4] == (0.0, False, False)  # stays where the fruit was: it is eaten once
+    assert env.step(WEST)[1:4] == (0.0, False, False)  # stays in the cell of the fruit, which was already eaten
     for action in (SOUTH, EAST):
         assert env.step(action)[1:4] == (0.0, False, False)
     observation, reward, terminated, truncated, _ = env.step(EAST)
     assert (observation, reward, terminated, truncated) == (env.map.end, 1.0, True, False)
 
 
-def test_states_are_told_apart_by_cell_and_fruits_left():
+def test_states_differ_by_cell_and_remaining_fruits():
     env = noiseless("F.F", (0, 1))
     seen = [env.step(action)[0] for action in (WEST, EAST)]
     assert [env.map.place(state) for state in seen] == [((0, 0), ((0, 2),)), ((0, 1), ((0, 2),))]
     assert env.map.place(env.map.end) == (None, ())
 
 
-def test_an_episode_is_cut_off_after_100_steps_and_not_if_it_ends_just_then():
+def test_an_episode_is_truncated_after_100_steps_unless_it_ends_then():
     env = noiseless(".F", (0, 0))
     ends = [env.step(WEST)[2:4] for _ in range(100)]
     assert ends == [(False, False)] * 99 + [(False, True)]
@@ -111,7 +111,7 @@ def test_text_and_picture():
     assert env.render() == "A.#\n..F\n"
     for action in (SOUTH, EAST, EAST):
         env.step(action)
-    assert env.render() == "..#\n..A\n"  # at the end he stands where the last fruit was
+    assert env.render() == "..#\n..A\n"  # at the end the agent is where the last fruit was
     env = noiseless("F.#\n..F", (0, 1), render_mode="rgb_array")
     before = env.render()
     assert before.shape == (96, 144, 3)
@@ -137,13 +137,13 @@ def test_text_and_picture():
         (" \n", "a map has at least one line"),
     ],
 )
-def test_bad_maps_get_one_sentence(text, message):
+def test_bad_maps_raise_a_clear_error(text, message):
     with pytest.raises(InvalidValueError, match=message) as caught:
         FruitGrid(text)
     assert "\n" not in str(caught.value)
 
 
-def test_other_bad_input_gets_one_sentence():
+def test_other_bad_input_raises_a_clear_error():
     with pytest.raises(InvalidValueError, match="max_steps >= 22"):
         FruitGrid(max_steps=21)
     with pytest.raises(InvalidValueError, match="noise >= 0"):

@@ -65,7 +65,14 @@ def test_first_new_proposal_is_the_best_option():
 def test_observation_is_all_that_the_system_knows():
     env, first = scripted(propose(0), propose(2), score=ScoreModel(right=0.7, deviation=0.0))
     costs = sorted(SYSTEM_COSTS)
-    assert first.tolist() == [1, 0.5, -1, -1, 0, *costs]  # act 1, no score, nothing heard or proposed, next comes rank 0
+    assert first.tolist() == [
+        1,
+        0.5,
+        -1,
+        -1,
+        0,
+        *costs,
+    ]  # act 1, no score, nothing heard or proposed, the next proposal is rank 0
     score = 1 / (1 + math.exp(-0.7))
     second = env.step(NEW)[0]
     assert second.tolist() == pytest.approx([2, score, 2, 0, 1, *costs])  # option 0 has rank 2 for the system
@@ -114,14 +121,14 @@ def test_users_last_acceptance_counts():
     assert env.step(INSIST)[1] == pytest.approx(2 - 0.1 - 0.8)
 
 
-def test_errors_fall_on_the_other_options_alike():
+def test_errors_are_uniform_over_the_other_options():
     middle = (np.arange(9) % 3 + 0.5) / 3
     heard = [heard_option(1, 4, 0.3, 0.29, u) for u in middle]
     assert sorted(heard) == [0, 0, 0, 2, 2, 2, 3, 3, 3]
     assert heard_option(1, 4, 0.3, 0.3, 0.5) == 1
 
 
-def test_channel_errs_and_scores_as_set():
+def test_channel_has_the_given_error_rate_and_scores():
     env = NegotiationDialogue(error_rate=0.3)
     env.reset(seed=1)
     understood, logits = [], []
@@ -141,7 +148,7 @@ def test_channel_errs_and_scores_as_set():
 
 def test_draws_come_in_the_documented_order():
     class Replay:
-        """A generator that hands out the given numbers and notes what was asked for."""
+        """A generator that returns the given numbers and records the requests."""
 
         def __init__(self):
             self.numbers, self.asked = iter(np.linspace(0.05, 0.95, 200)), []
@@ -157,14 +164,14 @@ def test_draws_come_in_the_documented_order():
     env = NegotiationDialogue()
     env.np_random = generator = Replay()
     observation, _ = env.reset()
-    assert generator.asked == [9, 3, 2, "normal"]  # costs and who starts: below 1/2, so the user opens
+    assert generator.asked == [9, 3, 2, "normal"]  # costs, then the player that starts: below 1/2, so the user opens
     assert env.system_costs == pytest.approx(np.linspace(0.05, 0.95, 200)[:4])
     assert observation[0] == 1
     env.step(REPEAT)
     assert generator.asked == [9, 3, 2, "normal", 3, 2, "normal"]
 
 
-def test_random_policy_earns_the_level_of_the_default_user():
+def test_random_policy_has_the_known_mean_return():
     env, rng = NegotiationDialogue(), np.random.default_rng(0)
     env.reset(seed=0)
     values = []
@@ -192,7 +199,7 @@ def test_objective_is_the_papers_and_discounts_the_first_act():
     assert negotiation_return()(trajectory) == pytest.approx(0.9 * esbas.discounted_return(0.9)(trajectory))
 
 
-def test_same_seed_same_dialogue_and_other_seed_another():
+def test_same_seed_same_dialogue_other_seed_other_dialogue():
     def course(seed):
         env = NegotiationDialogue(render_mode="ansi")
         env.reset(seed=seed)
@@ -249,7 +256,7 @@ def test_human_mode_prints_every_line_once(capsys):
         (lambda: scripted(propose(4))[0].step(0), "`a user proposes one of 0 to 3` must hold, but got option=4"),
     ],
 )
-def test_bad_input_gets_one_sentence(make, sentence):
+def test_bad_input_raises_a_clear_error(make, sentence):
     with pytest.raises(EsbasError) as caught:
         make()
     assert str(caught.value) == sentence

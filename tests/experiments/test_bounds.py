@@ -33,7 +33,7 @@ def test_learners_obey_the_papers_assumptions(regime: Regime) -> None:
     online = regime.online(2**12)
     assert online.min() >= 0
     assert online.max() <= regime.optimum <= 1
-    assert (np.diff(online, axis=0) >= 0).all()  # more data is better data
+    assert (np.diff(online, axis=0) >= 0).all()  # expectations never decrease with more data
     starts = 2 ** np.arange(12)
     np.testing.assert_array_equal(regime.frozen(2**12)[starts - 1], online[starts - 1])
     np.testing.assert_array_equal(np.unique(regime.frozen(2**12), axis=0), np.unique(online[[*(starts - 1), -1]], axis=0)[:13])
@@ -184,7 +184,7 @@ def test_the_command_writes_tables_figures_and_a_report(tmp_path: Path, capsys: 
     assert str(tmp_path) in output
 
 
-def test_leaders_are_those_that_cannot_be_told_from_the_best() -> None:
+def test_leaders_have_intervals_that_overlap_with_the_best() -> None:
     methods = [Method(name, "UCB1", 0.25, 3) for name in ("worst", "best", "near")]
     spread = np.array([[-0.1], [0.0], [0.1]])
     offsets = {"worst": 50.0, "best": 1.0, "near": 1.05}

@@ -53,14 +53,14 @@ def test_the_table_is_the_papers() -> None:
     assert sum(paper.w_worst for paper in TABLE.values()) == -41_507
 
 
-def test_every_row_without_resets() -> None:
+def test_no_reset_applies_to_every_row() -> None:
     rows = chosen_rows(["all-4", "simple-2 + constant-1.09"], no_reset=True)
     assert list(rows) == ["all-4", "simple-2 + constant-1.09 (no reset)"]
     assert rows["simple-2 + constant-1.09 (no reset)"].name in TABLE
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("simpel-2 + fast", "did you mean 'simple-2'"),
         ("all-4 + constnat-1.10", "did you mean 'constant-1.10'"),
@@ -68,18 +68,18 @@ def test_every_row_without_resets() -> None:
         ("simple + constant-1.01 (no rest)", "did you mean 'no reset'"),
     ],
 )
-def test_a_name_that_does_not_parse_gets_the_nearest_one(text: str, says: str) -> None:
-    with pytest.raises(UnknownNameError, match=says):
+def test_a_name_that_does_not_parse_gets_the_nearest_one(text: str, message: str) -> None:
+    with pytest.raises(UnknownNameError, match=message):
         chosen_rows([text])
 
 
 @pytest.mark.parametrize("text", ["", "simple +", "0*simple", "99*simple", "n-99-simple", "all-4 (no reset)"])
-def test_a_portfolio_that_cannot_be_is_refused(text: str) -> None:
+def test_an_impossible_portfolio_is_refused(text: str) -> None:
     with pytest.raises(InvalidValueError):
         chosen_rows([text])
 
 
-def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_generating_a_missing_constant_is_suggested(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "dialogue", "--rows", "simple + constant-1.007", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert "there is no stored constant-1.007: add --generate" in error
@@ -88,7 +88,7 @@ def test_a_constant_nobody_has_is_offered(capsys: pytest.CaptureFixture[str], tm
 
 
 @pytest.mark.parametrize("words", [["--runs", "0"], ["--seed", "-1"], ["--jobs", "0"], ["--ridge", "0"]])
-def test_bad_options_are_refused_before_there_is_a_folder(words: list[str], tmp_path: Path) -> None:
+def test_bad_options_are_refused_before_a_folder_is_created(words: list[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "dialogue", "--rows", "simple", *words, "--out", str(tmp_path / "out")]) == 2
     assert not (tmp_path / "out").exists()
 
@@ -105,7 +105,7 @@ def test_stored_constants_have_the_mean_returns_of_their_names() -> None:
         assert abs(mean - policies[0].mean) < 4 * deviation / 50_000**0.5
 
 
-def test_the_stated_rule_makes_the_stored_policies_again() -> None:
+def test_the_stated_rule_reproduces_the_stored_policies() -> None:
     assert constants.generate({"1.13": 1}, seed=0)["1.13"] == constants.stored()["1.13"][:1]
 
 
@@ -121,7 +121,7 @@ def test_generated_policies_survive_their_storage() -> None:
 
 
 def test_a_constant_that_is_not_stored_is_generated_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "POLICIES", 1)  # eight take eight times as long
+    monkeypatch.setattr(constants, "POLICIES", 1)  # the default of eight takes eight times as long
     words = ["reproduce", "dialogue", "--rows", "simple + constant-1.135", "--generate", "--runs", "2", "--out", str(tmp_path)]
     assert cli.main(words) == 0
     rows, policy = csv.DictReader((tmp_path / "policies.csv").read_text().splitlines()), "constant-1.135-policies.npz"
@@ -129,14 +129,14 @@ def test_a_constant_that_is_not_stored_is_generated_once(tmp_path: Path, monkeyp
     assert shlex.split(json.loads((tmp_path / "config.json").read_text())["again"])[-1] == "--generate"
     summary, stamp = (tmp_path / "summary.json").read_bytes(), (tmp_path / "parts" / policy).stat().st_mtime_ns
     ratios = json.loads(summary)["rows"]["simple + constant-1.135"]["selection_ratios"]
-    assert 0 < ratios[-1][1] < 1  # the policy is an arm that is chosen
+    assert 0 < ratios[-1][1] < 1  # the policy is selected in some dialogues
     assert cli.main(words) == 0
     assert (tmp_path / "summary.json").read_bytes() == summary
     assert (tmp_path / "parts" / policy).stat().st_mtime_ns == stamp
 
 
 def test_constant_policies_take_turns() -> None:
-    """Run 8 has the policy of run 0 again: one policy alone gives the same."""
+    """Run 8 has the same policy as run 0, so a single policy gives the same results."""
     row, known = parse("constant-1.01"), constants.stored()
     same = one_run(row, known, seed=0, run=constants.POLICIES)
     alone = one_run(row, {"1.01": known["1.01"][:1]}, seed=0, run=constants.POLICIES)
@@ -145,7 +145,7 @@ def test_constant_policies_take_turns() -> None:
 
 
 def outcome(first: list[float], *, arms: int = 1) -> EpochSums:
-    """Runs that earned these sums in the first epoch, and nothing later."""
+    """Runs with these returns in the first epoch, and none later."""
     returns = np.zeros((len(first), len(EPOCHS)))
     returns[:, 0] = first
     return EpochSums(returns, np.zeros((len(first), len(EPOCHS), arms), np.int64), np.ones((len(first), len(EPOCHS)), np.int64))
@@ -189,7 +189,7 @@ def reproduce(out: Path, *, jobs: int) -> int:
     return cli.main(["reproduce", "dialogue", "--rows", *ROWS, "--runs", "4", "--jobs", str(jobs), "--out", str(out)])
 
 
-def test_the_summary_tells_rows_and_algorithms(results: Path) -> None:
+def test_the_summary_contains_rows_and_algorithms(results: Path) -> None:
     summary = json.loads((results / "summary.json").read_text())
     assert list(summary["rows"]) == list(ROWS)
     assert set(summary["canonical"]) == {"simple", "simple-2", "constant-1.01"}
@@ -220,7 +220,7 @@ def test_a_constant_that_is_not_reset_is_tried_less(results: Path) -> None:
     assert kept < reset
 
 
-def test_all_files_are_there(results: Path) -> None:
+def test_all_files_are_written(results: Path) -> None:
     expected = {"table.csv", "canonical.csv", "policies.csv", "selections.csv", "figure2.png", "table.svg", "report.html"}
     assert expected <= {path.name for path in results.iterdir()}
 

@@ -1,4 +1,4 @@
-"""`esbas reproduce gridworld`: what it writes, what it refuses, and that it continues where it was stopped."""
+"""`esbas reproduce gridworld`: its files, its errors, and continuing after an interruption."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def arrays(folder: Path) -> dict[str, dict[str, np.ndarray]]:
     return found
 
 
-def test_the_summary_tells_every_meta_algorithm(folder):
+def test_the_summary_contains_every_meta_algorithm(folder):
     summary = json.loads((folder / "summary.json").read_text())
     assert list(summary["meta_algorithms"]) == [*COMPILED, "esbas", "uniform"]
     for name, found in summary["meta_algorithms"].items():
@@ -64,7 +64,7 @@ def test_the_folder_holds_tables_figures_and_a_report(folder):
         "summary.json",
     }
     claims = (folder / "claims.csv").read_text()
-    assert claims.count("not reached") == 5  # 1,000 episodes and more were not played
+    assert claims.count("not reached") == 5  # the runs have fewer than 1,000 episodes
     assert "half a transition" in (folder / "report.html").read_text()
 
 
@@ -97,7 +97,7 @@ def test_numbers_do_not_depend_on_jobs_and_a_stopped_run_continues(folder, tmp_p
         (["--seed", "-1"], "`seed >= 0` must hold, but got seed=-1"),
     ],
 )
-def test_bad_input_gets_one_sentence_and_leaves_nothing_behind(words, message, tmp_path, capsys):
+def test_bad_input_raises_a_clear_error_and_writes_nothing(words, message, tmp_path, capsys):
     assert reproduce("--runs", "1", "--episodes", "10", *words, "--out", tmp_path / "out") == 2
     error = capsys.readouterr().err
     assert message in error
@@ -135,7 +135,7 @@ def test_bins_are_tenths_of_decades_up_to_the_end():
     assert million[-2:] == [794328, 1_000_000]
     assert {1, 2, 3, 10, 1000, 25119, 79433, 100_000} <= set(million)
     assert edges(30_000)[-3:] == [19953, 25119, 30_000]
-    assert edges(26_000)[-3:] == [15849, 19953, 26_000]  # a last bin of 881 episodes would say little
+    assert edges(26_000)[-3:] == [15849, 19953, 26_000]  # without a last bin of only 881 episodes
     assert edges(1) == [1]
 
 
@@ -172,8 +172,8 @@ def test_claims_are_judged_from_the_counters():
 
 
 @pytest.mark.slow
-def test_a_hundred_runs_meet_the_reference(tmp_path):
-    """Mean and 95 % interval of an independent implementation with 300 runs of SSBAS and 150 of each other."""
+def test_a_hundred_runs_agree_with_the_reference(tmp_path):
+    """Mean and 95 % interval of an independent implementation, with 300 runs of SSBAS and 150 of each other meta-algorithm."""
     reference = {
         "ssbas": ((21.01, 0.05), (20.66, 0.05), (20.78, 0.06)),
         "0.1": ((21.50, 0.06), (21.07, 0.09), (23.22, 0.16)),

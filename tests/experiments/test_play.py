@@ -8,7 +8,7 @@ from esbas.experiments import play
 
 
 def typed(monkeypatch, capsys, lines, **settings):
-    """What a person sees who types these lines."""
+    """The output for a person who types these lines."""
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     play.Play(**{"seed": 4} | settings).run()
     return capsys.readouterr().out
@@ -53,7 +53,7 @@ def test_person_as_user_negotiates_with_a_trained_policy(monkeypatch, capsys, tm
 
 
 @pytest.mark.usefixtures("quick")
-def test_asks_after_each_dialogue_whether_to_go_on(monkeypatch, capsys):
+def test_asks_after_each_dialogue_whether_to_continue(monkeypatch, capsys):
     seen = typed(monkeypatch, capsys, ["h"] + ["a", "h"] * 40)
     assert "Another dialogue? (y, n)" in seen
     assert seen.endswith("Goodbye.\n")  # at the end of the input
@@ -85,7 +85,7 @@ def test_a_user_can_be_fitted_to_typed_dialogues(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("settings", [{"dialogues": 0}, {"log": "nowhere/log.jsonl"}, {"seed": -1}])
-def test_bad_settings_get_one_sentence(monkeypatch, capsys, settings, tmp_path):
+def test_bad_settings_raise_a_clear_error(monkeypatch, capsys, settings, tmp_path):
     if "log" in settings:
         settings = {"log": tmp_path / settings["log"]}
     with pytest.raises(InvalidValueError, match=next(iter(settings))):

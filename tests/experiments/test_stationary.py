@@ -58,14 +58,14 @@ def test_other_settings_need_another_folder(tmp_path):
 
 
 @pytest.mark.parametrize("bad", [{"runs": 0}, {"rounds": 1}, {"means": (0.5, 1.5)}, {"means": ()}, {"seed": -1}, {"jobs": 0}])
-def test_nonsense_is_refused_before_there_is_a_folder(tmp_path, bad):
+def test_bad_options_are_refused_before_a_folder_is_created(tmp_path, bad):
     with pytest.raises(InvalidValueError):
         Stationary(**bad, out=tmp_path / "out").run()
     assert not (tmp_path / "out").exists()
 
 
 def documented():
-    """The table of the docs, by bandit."""
+    """The table in docs/bandits.md, by bandit."""
     lines = re.split("<!-- (?:end of )?regrets -->", DOCS.read_text())[1].strip().splitlines()[2:]
     return dict([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
 

@@ -1,6 +1,6 @@
-"""The first 100 choices of each selector on a toy task, recorded: a change that alters them is noticed, and must be meant.
+"""The first 100 choices of each selector on a toy task, recorded. A change that alters them must be intended.
 
-To write the files anew, run `python -m pytest tests/golden --update-golden`, and say in the change why they differ.
+To rewrite the files, run `python -m pytest tests/golden --update-golden`, and explain in the commit why they differ.
 """
 
 import json
@@ -39,7 +39,7 @@ def first_choices(selector):
 
 
 def as_lines(choices):
-    """Readable in a diff: one line per epoch (without epochs, one for all), one letter per choice."""
+    """One line per epoch and one letter per choice, readable in a diff. Without epochs there is one line."""
     epochs = sorted({epoch for epoch, _ in choices})
     return ["".join(arm[0] for number, arm in choices if number == epoch) for epoch in epochs]
 

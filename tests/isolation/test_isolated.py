@@ -23,7 +23,7 @@ from esbas.isolation import Isolated
 from esbas.learner import LEARNER_ATTRIBUTES, LEARNER_METHODS, POLICY_METHODS
 from esbas.testing import Corridor, check_learner
 
-LIMIT = 1.0  # seconds; more than a healthy call takes, even on a busy machine
+LIMIT = 2.0  # seconds; more than a healthy call takes, even on a busy machine
 TESTS = Path(__file__).parent.parent
 
 
@@ -41,7 +41,7 @@ def corridor():
 
 
 def outcome(episodes):
-    """All that a run produced: the records, the data, the choices."""
+    """Everything that a run produced: records, data and the state of the selector."""
     records = list(episodes)
     columns = [column.tobytes() for column in episodes.data.transitions()]
     return records, columns, episodes.selector.state_dict()
@@ -52,9 +52,9 @@ SELECTORS = {"online": SSBAS, "batch": ESBAS}
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
 @pytest.mark.parametrize("make", [breakable.tabular, breakable.fitted, breakable.chance, breakable.stepper, breakable.Census])
-def test_what_comes_out_is_identical(make, selector):
+def test_results_are_identical(make, selector):
     outcomes = []
-    for learner in (make(), Isolated(make, snapshot_every=7, time_limit=60.0)):
+    for learner in (make(), Isolated(make, snapshot_every=7, time_limit=600.0)):
         arms = [learner.name, "good"]
         outcomes.append(
             outcome(run(Corridor(4, max_steps=12), [learner, Faulty("good", action=1)], selector(arms), episodes=40, seed=3))
@@ -70,7 +70,7 @@ def test_a_deep_learner_gives_identical_results_too():
     assert outcomes[0] == outcomes[1]
 
 
-def test_a_failed_draw_moves_the_generator_too():
+def test_a_failed_draw_advances_the_generator_too():
     states = []
     for learner in (breakable.tidy(), Isolated(breakable.tidy)):
         rng, policy = np.random.default_rng(0), learner.policy()
@@ -140,7 +140,7 @@ def test_log_probs_are_those_of_the_policy_inside(isolated):
 
 def test_what_start_returns_acts_in_the_other_process(isolated):
     policy, rng = isolated["complete"].policy(), np.random.default_rng(0)
-    one, other = policy.start(), policy.start()  # two episodes at a time
+    one, other = policy.start(), policy.start()  # two episodes at the same time
     assert [acting.act(0, rng)[0] for acting in (one, one, other, one, policy)] == [1, 2, 1, 3, 1]
     assert hasattr(one, "log_probs")
 
@@ -162,7 +162,7 @@ def test_the_greedy_policy_acts_in_the_other_process():
     assert [learner.greedy_policy().act(0, np.random.default_rng(0)), learner.policy().act(0, np.random.default_rng(0))] == [1, 0]
 
 
-def test_the_limit_of_the_learner_inside_counts():
+def test_the_limit_of_the_learner_inside_applies():
     assert Isolated(breakable.rising).time_limit == 7.5
     assert Isolated(breakable.rising, time_limit=3.0).time_limit == 3.0
     with pytest.raises(InvalidValueError, match="time_limit > 0"):
@@ -189,15 +189,15 @@ def test_a_call_that_hangs_ends_in_any_thread():
 @pytest.mark.parametrize(
     ("how", "cause"), [(breakable.segfault, "SIGSEGV"), (breakable.leave, "exit code 3"), (breakable.be_killed, "SIGKILL")]
 )
-def test_a_process_that_dies_is_noticed_and_starts_again_from_the_last_good_state(how, cause):
+def test_a_process_that_ends_is_restarted_from_the_last_good_state(how, cause):
     learner = Isolated(partial(Breaking, "bad", "step", how, at=8), snapshot_every=5)
     episodes = run(corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=6)
     records = list(episodes)
     first = next(record for record in records if record.faults)
-    assert first.number == 3  # of three steps each
+    assert first.number == 3  # episodes have three steps
     assert cause in first.faults[0].message
     assert "the process of learner 'bad' died in step" in first.faults[0].message
-    # It was dismissed in 4; the next process began with the 5 steps of the snapshot, learnt 2 in 5, and broke again at its 8th.
+    # Dismissed in episode 4. The new process starts with the 5 steps of the snapshot, learns 2 in episode 5 and breaks again.
     assert [record.number for record in records if record.faults] == [3, 5]
     assert learner.state_dict()["calls"]["step"] == 5
     assert records[5].arm == "good"
@@ -274,7 +274,7 @@ def test_save_and_resume_through_isolation(selector, tmp_path):
     assert list(resume(tmp_path / "run", *parts())) == whole[17:]
 
 
-def test_a_run_is_saved_also_when_a_process_is_gone(tmp_path):
+def test_a_run_can_be_saved_after_a_process_was_killed(tmp_path):
     learner = Isolated(breakable.tabular, snapshot_every=4)
     episodes = run(corridor(), [learner, Faulty("good", action=1)], Uniform(["table", "good"]), episodes=10)
     for _ in range(3):
@@ -308,10 +308,10 @@ def test_ctrl_c_while_waiting_loses_nothing():
     def press(*_):
         raise Pressed
 
-    learner = Isolated(partial(Breaking, "slow", "policy", partial(time.sleep, 2.0), at=1))
+    learner = Isolated(partial(Breaking, "slow", "policy", partial(time.sleep, 4.0), at=1))
     former = signal.signal(signal.SIGALRM, press)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(Pressed):
             learner.policy()
     finally:
@@ -330,10 +330,12 @@ def alive(pid):
 
 
 def wait_until_gone(pid):
-    deadline = time.monotonic() + 180
-    while alive(pid) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 300
+    while alive(pid):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            pytest.fail(f"process {pid} did not end by itself")
         time.sleep(0.02)
-    assert not alive(pid)
 
 
 def test_the_process_ignores_ctrl_c_and_ends_with_the_learner():
@@ -374,18 +376,20 @@ def test_the_process_ends_when_its_parent_is_killed(how, tmp_path):
     (tmp_path / "parent.py").write_text(PARENT)
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, str(tmp_path / "parent.py"), how]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
         try:
             assert parent.stdout is not None
             pid = int(parent.stdout.readline())
-            time.sleep(0.3)  # it hangs now
+            time.sleep(0.3)  # now it hangs
             assert alive(pid)
-        finally:
-            parent.kill()
+        except BaseException:
+            os.killpg(parent.pid, signal.SIGKILL)
+            raise
+        parent.kill()
     wait_until_gone(pid)
 
 
-def test_a_normal_end_is_tidy(tmp_path):
+def test_a_normal_exit_is_clean(tmp_path):
     (tmp_path / "parent.py").write_text(PARENT)
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, "-W", "error", str(tmp_path / "parent.py"), "nothing"]

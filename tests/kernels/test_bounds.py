@@ -1,4 +1,4 @@
-"""The compiled runs and the objects make the same choices when they meet the same draws."""
+"""The compiled runs and the objects make the same choices from the same draws."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +21,7 @@ def _expectations() -> np.ndarray:
 
 
 class Draws:
-    """Stands in for a generator: the words that the compiled run takes for its choices."""
+    """Replaces a generator: returns the random words that the compiled run uses for its choices."""
 
     def __init__(self, key: np.uint64) -> None:
         self.key, self.tau = key, 0
@@ -76,12 +76,12 @@ def test_compiled_runs_choose_as_the_objects_do(name: str) -> None:
         chosen = _choices(selector, key, expectations)
         assert len(set(chosen)) == len(ARMS)
         steps = np.diff(recorded, prepend=0.0)
-        gaps = regret.gaps(expectations)  # identify the arm at each meta-time, since no two of a row are equal
+        gaps = regret.gaps(expectations)  # they identify the arm at each meta-time, since they differ within a row
         np.testing.assert_array_equal(np.abs(gaps - steps[:, None]).argmin(axis=1), chosen)
         np.testing.assert_allclose(recorded, regret.short_sighted(expectations, chosen), rtol=1e-12)
 
 
-def test_runs_meet_the_draws_of_their_own_stream_alone() -> None:
+def test_runs_use_only_the_draws_of_their_own_stream() -> None:
     expectations, keys = _expectations(), np.array([run_key(3, "parity", run) for run in range(4)])
     run = partial(META_ALGORITHMS["ESBAS"], checkpoints=np.array([100, HORIZON]), xi=0.25)
     together = run(expectations, keys)

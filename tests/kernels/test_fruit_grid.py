@@ -14,7 +14,7 @@ SMALL_MAP, TINY_MAP = "F..\n.#F\n...", "F.\n.F"
 
 
 def _words(state):
-    """What comes back from compiled functions are Python's integers; they must not go in again as such."""
+    """Compiled functions return Python integers, which must be converted before they are passed in again."""
     return tuple(map(np.uint64, state))
 
 
@@ -31,7 +31,7 @@ class SharedDraws:
 
 
 class PolicyDraws:
-    """What an ε-greedy policy asks a generator for: a step begins here, with a new word."""
+    """The generator of an ε-greedy policy. Each step starts with a new word."""
 
     def __init__(self, shared: SharedDraws) -> None:
         self.shared = shared
@@ -45,7 +45,7 @@ class PolicyDraws:
 
 
 class GridDraws:
-    """What the environment asks a generator for: a start, which has its own word, and noise, from the word of the step."""
+    """The generator of the environment: a start uses its own word, and noise uses the word of the step."""
 
     def __init__(self, shared: SharedDraws) -> None:
         self.shared = shared
@@ -73,7 +73,7 @@ class SharedGrid(FruitGrid):
 
 
 class EveryEpisode(Setup):
-    """A bin per episode, so that nothing hides in sums."""
+    """One bin per episode, so that every episode is compared."""
 
     def edges(self):
         return np.arange(1, self.episodes + 1)
@@ -91,7 +91,7 @@ class SharedPolicy:
 
 
 def ordinary_run_from_shared_draws(setup: Setup, name: str, *, seed: int, run: int):
-    """`esbas.run` on the ordinary objects, nothing but the generators replaced: length, value and arm of each episode."""
+    """`esbas.run` on the ordinary objects with only the generators replaced: length, value and arm of each episode."""
     shared = SharedDraws(seed, run)
     env, portfolio, selector = SharedGrid(setup.grid.text, shared), setup.portfolio(name), setup.selector(name, seed=0)
     for learner in portfolio:
@@ -115,7 +115,7 @@ def test_the_same_draws_give_the_same_run(name):
     assert compiled == ordinary
     lengths, values, arms = (set(column) for column in zip(*compiled, strict=True))
     assert len(lengths) > 30  # many different episodes
-    assert 200 in values  # some of which failed
+    assert 200 in values  # some episodes were truncated
     assert name in ("0.01", "annealed") or arms == {0, 1, 2, 3}
 
 
@@ -147,7 +147,7 @@ def test_over_many_runs_both_agree_within_intervals(name):
     assert means[1][0].ci95 < 0.1 * means[1][0].mean  # the intervals are narrow enough for the comparison
 
 
-def test_other_runs_and_other_seeds_are_others():
+def test_other_runs_and_seeds_give_other_results():
     setup = Setup(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.3, episodes=200)
     totals = {int(compiled_run(setup, "ssbas", seed=seed, run=run).transitions.sum()) for seed in (0, 1) for run in (0, 1)}
     again = compiled_run(setup, "ssbas", seed=0, run=0).transitions.sum()

@@ -22,7 +22,7 @@ PROTOCOL = LearningProtocol(np.array(EPOCHS), 0.25, 0.6, 0.05, 1e-3, 200)
 
 
 class Draws:
-    """The kernel's words as a `numpy.random.Generator`, as far as dialogues and ε-greedy policies draw."""
+    """The words of the kernel as a `numpy.random.Generator`, with the methods that dialogues and ε-greedy policies use."""
 
     def __init__(self, key: np.uint64, *, per_turn: int = 1) -> None:
         self._key, self._per_turn, self._next = key, per_turn, 0
@@ -30,7 +30,7 @@ class Draws:
     def random(self, size: int | None = None) -> Any:
         if size is not None:
             return np.array([self._take() for _ in range(size)])
-        self._next += -self._next % self._per_turn  # skip what the turn before left undrawn
+        self._next += -self._next % self._per_turn  # skip the unused words of the previous turn
         return self._take()
 
     def integers(self, n: int) -> int:
@@ -111,8 +111,8 @@ def test_esbas_over_all_kinds_of_members_equals_the_objects(keep: bool) -> None:
             np.testing.assert_allclose(weights[k, :, : learner.features.size], learner.weights, rtol=1e-6, atol=1e-9)
 
 
-def test_dialogue_number_t_draws_the_same_whoever_acts() -> None:
-    """Common random numbers: two portfolios that act alike in the first, random epoch live through the same dialogues."""
+def test_a_dialogue_has_the_same_draws_no_matter_which_algorithm_acts() -> None:
+    """Common random numbers: two portfolios that act equally in the first, random epoch have the same dialogues."""
     key = counter.run_key(0, "same")
     first, second = (whole_run(key, GAME, members([Traits(base)], [None]), PROTOCOL) for base in (2, 3))
     np.testing.assert_array_equal(first[0][:20], second[0][:20])
@@ -122,10 +122,10 @@ def test_dialogue_number_t_draws_the_same_whoever_acts() -> None:
 
 
 def test_a_greedy_policy_earns_the_same_as_with_the_objects() -> None:
-    """Statistically: other draws, the same mean."""
+    """Other draws, the same mean."""
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(5, 10))
-    weights[4] = -9.0  # never ends the dialogue by itself
+    weights[4] = -9.0  # never ends the dialogue
     policy = linear_constant("constant", DialogueFeatures("simple-2"), weights).policy()
     env, objective = NegotiationDialogue(), negotiation_return()
     env.reset(seed=0)
@@ -137,7 +137,7 @@ def test_a_greedy_policy_earns_the_same_as_with_the_objects() -> None:
 
 @pytest.mark.slow
 def test_whole_runs_earn_the_same_as_with_the_objects() -> None:
-    """Statistically: ESBAS over two learners in its ordinary loop, other draws, the same mean return in the last epoch."""
+    """ESBAS over two learners in its ordinary loop: other draws, the same mean return in the last epoch."""
     ordinary = np.array([_ordinary_run(seed) for seed in range(120)])
     portfolio = members([Traits(3), Traits(2, square=1)], [None, None])
     compiled = np.array([whole_run(counter.run_key(seed), GAME, portfolio, PROTOCOL)[0][160:].mean() for seed in range(4000)])

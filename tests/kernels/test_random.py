@@ -19,7 +19,7 @@ def words(stream, n):
 
 @compiled
 def steps(stream, n):
-    """What `n` steps of a run draw."""
+    """The draws of `n` steps of a run."""
     chances, actions, starts, noise = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     for i in range(n):
         stream, word = next_word(stream)
@@ -38,7 +38,7 @@ def test_words_are_those_of_numpys_generator():
     assert (words(stream(5, "gridworld", 7), 1000) == expected).all()
 
 
-def test_streams_of_other_names_and_seeds_are_others():
+def test_streams_with_other_names_or_seeds_differ():
     first = {words(stream(seed, "gridworld", run), 1)[0] for seed in range(3) for run in range(3)}
     assert len(first) == 9
 

@@ -41,5 +41,5 @@ def test_the_contract_is_kept_in_gymnasium(name, function):
     check_learner(lambda: Constant("c", function), gymnasium.make(name, max_episode_steps=30))
 
 
-def test_the_contract_is_kept_by_a_policy_that_cannot_tell():
+def test_the_contract_is_kept_by_a_policy_without_log_probs():
     check_learner(lambda: Constant("c", Always(1)), Corridor())

@@ -1,4 +1,4 @@
-"""The batched DQN against one written plainly with torch.nn, against itself alone, and in the loop."""
+"""The batched DQN compared with a plain torch.nn implementation and with members trained alone, and in the loop."""
 
 import copy
 import itertools
@@ -81,10 +81,10 @@ def test_members_that_train_as_one_learn_what_each_learns_alone(space: Any) -> N
     for member, single in zip(members, alone, strict=True):
         np.testing.assert_allclose(values(member, space), values(single, space), rtol=1e-3, atol=1e-4)
     spread = np.std([values(member, space) for member in members], axis=0)
-    assert (spread > 1e-3).all()  # they did learn different things
+    assert (spread > 1e-3).all()  # the members learnt different values
 
 
-def test_one_update_is_the_textbook_one() -> None:
+def test_one_update_equals_the_textbook_update() -> None:
     replay, steps = memory(), walk(20)
     learner = DQN("it", replay=replay, rate=0.01, gamma=0.9, batch=8, hidden=(16,), learning_starts=0, train_every=20, n_step=1)
     state = learner.state_dict()
@@ -105,7 +105,7 @@ def test_one_update_is_the_textbook_one() -> None:
         goals = torch.tensor([step.reward for step in drawn]) + goes_on * following.max(1).values
     predicted = q([step.observation for step in drawn])[range(8), [step.action for step in drawn]]
     gradients = torch.autograd.grad(torch.nn.functional.smooth_l1_loss(predicted, goals), (w1, b1, w2, b2))
-    gradient = torch.cat([part.flatten() for part in gradients]).numpy()  # shorter than 10: nothing is clipped
+    gradient = torch.cat([part.flatten() for part in gradients]).numpy()  # its norm is below 10, so it is not clipped
     expected = state["network"]["weights"] - 0.01 * gradient / (np.abs(gradient) + 1e-8)  # Adam's first step
     updated = learner.state_dict()["network"]["weights"]
     assert not np.allclose(updated, state["network"]["weights"], atol=1e-3)
@@ -128,7 +128,7 @@ def test_double_and_plain_targets_differ_as_they_should(double: bool) -> None:
 
 
 def test_n_step_targets_reach_a_distant_reward() -> None:
-    """A chain of four states with a reward at its end; targets are never copied, so only n-step returns carry it back."""
+    """A chain of four states with a reward at its end; targets are never copied, so only n-step returns propagate the reward."""
     learned = {}
     for n_step in (1, 4):
         own: dict[str, Any] = {"hidden": (), "batch": 16, "learning_starts": 0, "sync_every": 10**6, "n_step": n_step}
@@ -159,7 +159,7 @@ def test_solves_the_corridor() -> None:
     members = [DQN(f"rate {rate}", replay=replay, rate=rate, **options) for rate in (0.001, 0.003, 0.01)]
     run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), episodes=60)
     records = list(run)
-    assert np.mean([record.length for record in records[-20:]]) < 9  # the shortest way has 5 steps, some of which slip
+    assert np.mean([record.length for record in records[-20:]]) < 9  # the shortest path has 5 steps, and some slip
     assert all(learner.values(0).argmax() == 1 for learner in members)
     assert not any(record.faults for record in records)
 
@@ -285,7 +285,7 @@ def test_a_save_file_holds_the_shared_memory_once(tmp_path: Path) -> None:
     assert sizes[1] < sizes[0] + 25_000  # 2,000 transitions take over 40 kB
 
 
-def test_seeds_and_names_make_the_difference() -> None:
+def test_results_depend_on_seeds_and_names() -> None:
     same, again, other_seed, other_name = (
         values(DQN(name, replay=memory(), seed=seed, **QUICK)) for name, seed in (("a", 0), ("a", 0), ("a", 1), ("b", 0))
     )
@@ -294,7 +294,7 @@ def test_seeds_and_names_make_the_difference() -> None:
     assert (same != other_name).all()
 
 
-def test_members_of_other_shapes_make_groups_of_their_own() -> None:
+def test_members_with_other_shapes_form_separate_groups() -> None:
     replay = memory()
     members = [
         DQN(str(k), replay=replay, **QUICK | own) for k, own in enumerate(({}, {"hidden": (8,)}, {"batch": 4}, {"gamma": 0}))
@@ -343,6 +343,6 @@ def test_mixed_portfolios_are_checked_at_the_start() -> None:
         ({"optimizer": "adma"}, UnknownNameError, "did you mean 'adam'"),
     ],
 )
-def test_bad_input_is_one_sentence(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         DQN("it", replay=memory(), **options)

@@ -39,14 +39,14 @@ def data_of(*trajectories):
     return data
 
 
-CHAIN = [  # places 0, 1, 2, and the end after 2; action 1 goes on, action 0 stays
+CHAIN = [  # places 0, 1, 2, and the end after 2; action 1 moves on, action 0 stays
     trajectory([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 ]
 
 
 @pytest.mark.parametrize("regressor", [DecisionTreeRegressor(), LinearRegression(fit_intercept=False)])
 def test_a_chain_by_hand(regressor):
-    """γ = 0.5: to go on is worth 1 at place 2, 0.5 at 1, 0.25 at 0; to stay half of that. Each iteration looks a step further."""
+    """γ = 0.5: action 1 has the value 1 at place 2, 0.5 at 1, 0.25 at 0; action 0 half of that. Each iteration adds one step."""
     expected = {1: [[0, 0], [0, 0], [0, 1]], 2: [[0, 0], [0, 0.5], [0.5, 1]], 3: [[0, 0.25], [0.25, 0.5], [0.5, 1]]}
     expected[4] = expected[9] = [[0.125, 0.25], [0.25, 0.5], [0.5, 1]]
     for iterations, rows in expected.items():
@@ -127,14 +127,14 @@ def test_fits_only_when_the_data_have_grown():
     assert all(after >= 1.5 * before for before, after in itertools.pairwise(sizes[1:]))
     assert 4 < len(sizes) < 15
     wanted = [0]
-    for size in seen[1:-1]:  # at the next episode's start
+    for size in seen[1:-1]:  # at the start of the next episode
         if size >= 1.5 * wanted[-1]:
             wanted.append(size)
     assert sizes == wanted
 
 
 def probabilities(policy):
-    """Of both actions at place 0."""
+    """The probabilities of both actions at place 0."""
     return np.exp(policy.log_probs(np.zeros(2, int), np.arange(2)))
 
 
@@ -171,7 +171,7 @@ def test_regressors_of_different_actions_and_members_draw_differently():
     assert importances("one") == importances("one")
 
 
-def test_a_policy_stays_as_it_is_when_the_learner_learns_on():
+def test_a_policy_does_not_change_when_its_learner_continues_to_learn():
     learner = FittedQ("it", "LinearRegression", observation_space=Discrete(4), action_space=Discrete(2), epsilon=0.0)
     learner.learn(data_of(trajectory([2, 2], [0], [1.0]), trajectory([2, 3], [1], [0.0])))
     policy = learner.policy()
@@ -181,7 +181,7 @@ def test_a_policy_stays_as_it_is_when_the_learner_learns_on():
 
 
 @pytest.mark.parametrize("selector", [esbas.SSBAS, esbas.ESBAS])
-def test_a_resumed_run_is_the_one_never_interrupted(tmp_path, selector):
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, selector):
     def parts():
         env = gym.make("CartPole-v1", max_episode_steps=40)
         space = {"observation_space": env.observation_space, "action_space": env.action_space}
@@ -200,8 +200,8 @@ def test_a_resumed_run_is_the_one_never_interrupted(tmp_path, selector):
     assert not any(record.faults for record in whole)
 
 
-def test_divergence_leaves_no_trace():
-    """What follows is three times what is seen, so the value of a step is 1 and three times the value before."""
+def test_divergence_raises_and_leaves_the_learner_unchanged():
+    """The next observation is three times the observation, so the value is 1 plus three times the value before."""
     space = {"observation_space": gym.spaces.Box(-9.0, 9.0, (1,), np.float64), "action_space": Discrete(1)}
     data = data_of(trajectory([[1.0], [3.0]], [0], [1.0], terminated=False))
     model = LinearRegression(fit_intercept=False)
@@ -243,6 +243,6 @@ def test_refuses_data_that_have_shrunk():
         ("LinearRegression", {"epsilon": 1.5}, InvalidValueError, "got epsilon=1.5"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence(regressor, settings, error, sentence):
+def test_bad_input_raises_a_clear_error(regressor, settings, error, sentence):
     with pytest.raises(error, match=sentence):
         FittedQ("it", regressor, **{"observation_space": Discrete(3), "action_space": Discrete(2)} | settings)

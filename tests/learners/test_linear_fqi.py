@@ -21,7 +21,7 @@ def random_data(rng, *, trajectories=60, size=4, actions=3, terminated=0.8):
 
 
 def plain_fqi(data, *, actions, gamma, ridge, iterations, features=lambda seen: seen):
-    """Least squares on all steps, per action and iteration; the ridge as extra rows."""
+    """Least squares on all steps, for each action and iteration, with the ridge as additional rows."""
     steps = [step for trajectory in data.since(0) for step in trajectory.transitions()]
     phi = np.array([features(step.observation) for step in steps])
     following = np.array([features(step.next_observation) for step in steps])
@@ -61,14 +61,14 @@ def test_equals_plain_least_squares_on_dialogues():
     for trajectory in run.data.since(0)[:200]:
         first.append(trajectory)
     expected = plain_fqi(first, actions=5, gamma=0.9, ridge=0.05, iterations=200, features=features)
-    assert learner.weights == pytest.approx(expected, abs=2e-2)  # it stops before, when the weights move by less than 0.001
+    assert learner.weights == pytest.approx(expected, abs=2e-2)  # it stops earlier, when the weights change by less than 0.001
     precise = LinearFQI("precise", features, actions=5, gamma=0.9, tolerance=0)
     precise.learn(first)
     assert precise.weights == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 def chain(rng):
-    """Every state and action of a small task with random ends, often; and the task's rewards, successors and ends."""
+    """Many samples of every state and action of a small task with random ends; and its rewards, successors and ends."""
     states, actions = 6, 3
     rewards, successors = rng.normal(size=(states, actions)), rng.integers(0, states, (states, actions))
     ends = rng.random((states, actions)) < 0.3
@@ -105,13 +105,13 @@ def test_stops_when_the_weights_move_by_no_more_than_the_tolerance():
         learner.learn(data)
         return learner.weights
 
-    moves = [np.linalg.norm(after(k) - after(k - 1)) for k in range(2, 12)]  # by the 2nd iteration, the 3rd, ...
+    moves = [np.linalg.norm(after(k) - after(k - 1)) for k in range(2, 12)]  # in the 2nd iteration, the 3rd, ...
     assert moves[4] > moves[5]
     halfway = (moves[4] + moves[5]) / 2
     assert np.array_equal(after(100, tolerance=halfway), after(7))
 
 
-def test_learning_in_parts_is_learning_at_once():
+def test_learning_in_parts_equals_learning_at_once():
     whole = random_data(np.random.default_rng(3))
     growing, learner = esbas.TrajectorySet(), LinearFQI("parts", lambda seen: seen, actions=3, tolerance=1e-10)
     for trajectory in whole.since(0):
@@ -142,7 +142,7 @@ def test_batch_of_a_feature_map_is_used_and_gives_the_same():
     assert np.array_equal(with_batch.weights, without.weights)
 
 
-def test_epsilon_follows_the_number_of_lessons():
+def test_epsilon_follows_the_number_of_trainings():
     data = random_data(np.random.default_rng(5))
     learner = LinearFQI("fqi", lambda seen: seen, actions=3)
     seen = np.ones(4)
@@ -153,7 +153,7 @@ def test_epsilon_follows_the_number_of_lessons():
         learner.learn(data)
 
 
-def test_a_policy_stays_as_it_is_when_the_learner_learns_on():
+def test_a_policy_does_not_change_when_its_learner_continues_to_learn():
     learner = LinearFQI("fqi", lambda seen: seen, actions=3, epsilon=lambda _: 0.0)
     learner.learn(random_data(np.random.default_rng(6)))
     policy, seen = learner.policy(), np.random.default_rng(7).normal(size=(50, 4))
@@ -179,7 +179,7 @@ def test_learns_the_corridor():
     assert values[50:] == [4] * 10
 
 
-def test_resumed_run_is_the_one_never_interrupted(tmp_path):
+def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path):
     def parts():
         learners = [LinearFQI(name, DialogueFeatures(name), actions=5, gamma=0.9) for name in ("simple-2", "n-1-fast")]
         return NegotiationDialogue(), learners, esbas.ESBAS([each.name for each in learners], scale=None, epochs=[20, 20])
@@ -197,16 +197,16 @@ def test_learns_to_negotiate():
     learner = LinearFQI("simple-2", DialogueFeatures("simple-2"), actions=5, gamma=0.9)
     selector = esbas.ESBAS(["simple-2"], scale=None, epochs=[20, 20])
     records = list(esbas.run(NegotiationDialogue(), [learner], selector, episodes=1280, objective=negotiation_return()))
-    assert np.mean([record.value for record in records[640:]]) > 1.0  # random acts earn 0.55
+    assert np.mean([record.value for record in records[640:]]) > 1.0  # random acts have a mean of 0.55
     assert np.mean([record.value for record in records[:20]]) < 0.9
 
 
-def test_constant_acts_greedily_on_its_weights_for_ever():
+def test_constant_always_acts_greedily_on_its_weights():
     features = DialogueFeatures("fast")
     weights = np.zeros((5, features.size))
     weights[3, 1], weights[1, 0] = 1.0, 0.6  # accept if the score is above 0.6, propose otherwise
     constant = linear_constant("constant", features, weights)
-    weights[:] = 0  # it has its own
+    weights[:] = 0  # the learner has its own copy
     assert constant.stationary
     seen = NegotiationDialogue().reset(seed=0, options={"user_starts": False})[0]
     rng = np.random.default_rng(0)
@@ -226,18 +226,18 @@ def test_constant_acts_greedily_on_its_weights_for_ever():
         ({"tolerance": -1.0}, "`tolerance >= 0` must hold, but got tolerance=-1.0"),
     ],
 )
-def test_bad_settings_get_one_sentence(settings, sentence):
+def test_bad_settings_raise_a_clear_error(settings, sentence):
     with pytest.raises(InvalidValueError) as caught:
         LinearFQI("fqi", lambda seen: seen, **{"actions": 2} | settings)
     assert str(caught.value) == sentence
 
 
-def test_refuses_features_that_are_no_vector():
+def test_refuses_features_that_are_not_a_vector():
     with pytest.raises(InvalidValueError, match="the features of an observation are a vector"):
         LinearFQI("fqi", lambda seen: seen[0], actions=3).learn(random_data(np.random.default_rng(0)))
 
 
-def test_broken_features_leave_no_trace():
+def test_broken_features_raise_and_leave_the_learner_unchanged():
     broken = False
     learner, other = (LinearFQI("fqi", lambda seen: seen * np.nan if broken else seen, actions=3) for _ in range(2))
     few, more = (random_data(np.random.default_rng(0), trajectories=count) for count in (9, 12))

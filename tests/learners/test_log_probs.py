@@ -136,7 +136,7 @@ def test_sb3_acts_the_same_with_log_probs(algorithm: str, space: Any, warm: bool
     one, other = (learner._generators.state_dict() for learner in (plain, with_log_probs))
     np.testing.assert_equal(one, other)  # no additional draws
     expected = with_log_probs.policy().log_probs(seen, np.array(actions))
-    np.testing.assert_allclose([log_prob for _, log_prob in drawn], expected, rtol=1e-4, atol=1e-4)  # of single precision
+    np.testing.assert_allclose([log_prob for _, log_prob in drawn], expected, rtol=1e-4, atol=1e-4)  # single precision
 
 
 @pytest.mark.parametrize("algorithm", ["dqn", "qrdqn"])

@@ -23,7 +23,7 @@ def task(observation_space: Any = VECTORS, action_space: Any = TWO) -> Any:
 
 
 def walk(lengths: list[int], *, truncated: bool = False, seed: int = 0) -> list[Transition]:
-    """Episodes of vectors; as in the loop, what follows a step is the very observation of the next one."""
+    """Episodes of vectors. As in the loop, `next_observation` is the same object as the next `observation`."""
     rng, steps = np.random.default_rng(seed), []
     for length in lengths:
         seen = rng.normal(size=2).astype(np.float32)
@@ -141,7 +141,7 @@ def test_reads_growing_data_once() -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(2, 15), st.integers(1, 5), st.booleans())
-def test_looks_ahead_as_far_as_the_episode_goes(lengths: list[int], capacity: int, n: int, truncated: bool) -> None:
+def test_n_step_returns_end_with_the_episode(lengths: list[int], capacity: int, n: int, truncated: bool) -> None:
     steps, gamma = walk(lengths, truncated=truncated), 0.9
     replay = filled(steps, capacity=capacity)
     numbers = np.arange(replay.added - len(replay), replay.added)
@@ -191,13 +191,13 @@ def test_box_actions_are_stored_scaled() -> None:
 
 
 @pytest.mark.parametrize("stack", [1, 4])
-def test_a_restored_memory_goes_on_as_if_nothing_had_happened(stack: int) -> None:
+def test_a_restored_memory_continues_identically(stack: int) -> None:
     space = VECTORS if stack == 1 else gym.spaces.Box(0, 255, (4, 3, 3), np.uint8)
     steps = walk([5, 9, 2, 30]) if stack == 1 else stacked_walk([5, 9, 2, 30])
     replay = filled(steps[:20], space, capacity=13, stack=stack)  # within an episode
     state, copy = replay.state_dict(), SharedReplay(task(space), capacity=13, stack=stack)
     for step in steps[20:25]:
-        replay.add(step)  # must not reach what was saved
+        replay.add(step)  # must not change the saved state
     copy.load_state_dict(state)
     expect(everything(copy), steps[7:20])
     for step in steps[20:]:
@@ -206,7 +206,7 @@ def test_a_restored_memory_goes_on_as_if_nothing_had_happened(stack: int) -> Non
     assert (copy.added, copy.episodes) == (46, 4)
 
 
-def test_sharers_who_save_at_one_moment_get_the_same_arrays() -> None:
+def test_states_saved_at_the_same_time_share_their_arrays() -> None:
     replay = filled(walk([5]))
     one, other = replay.state_dict(), replay.state_dict()
     assert one["frames"] is other["frames"]
@@ -214,7 +214,7 @@ def test_sharers_who_save_at_one_moment_get_the_same_arrays() -> None:
     assert len(replay.state_dict()["frames"]) == len(one["frames"]) + 1
 
 
-def test_too_little_memory_is_one_sentence_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_raises_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_storage, "available_memory", lambda: 1e9)
     images = task(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8))
     with pytest.raises(InvalidValueError, match=r"1,000,000 transitions need 28\.2 GB and 1\.0 GB are free"):
@@ -250,7 +250,7 @@ def test_available_memory_comes_from_the_system() -> None:
         ),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence(make: Any, error: type[Exception], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(make: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         make()
 

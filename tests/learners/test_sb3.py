@@ -72,9 +72,9 @@ def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
         np.testing.assert_array_equal(array, other[name], err_msg=name)
 
 
-def play(env: Any, learners: list[Any], *, steps: int = STEPS, who: str | None = None, seed: int = 0) -> list[Any]:
+def play(env: Any, learners: list[Any], *, steps: int = STEPS, actor: str | None = None, seed: int = 0) -> list[Any]:
     names = [learner.name for learner in learners]
-    selector = esbas.Fixed(names, arm=who) if who else esbas.SSBAS(names)
+    selector = esbas.Fixed(names, arm=actor) if actor else esbas.SSBAS(names)
     records = list(esbas.run(env, learners, selector, steps=steps, seed=seed, keep_data=False))
     assert [record.faults for record in records if record.faults] == []
     return records
@@ -118,7 +118,7 @@ def portfolio(task: str, algorithms: list[Any], options: dict[str, Any], **more:
 def test_passive_members_keep_their_schedules_and_targets() -> None:
     env, (active, passive) = portfolio("CartPole-v1", ["dqn", "qrdqn"], SYNCED)
     before = {name: array for name, array in weights(passive.model).items() if "target" in name}
-    records = play(env, [active, passive], steps=150, who="0")
+    records = play(env, [active, passive], steps=150, actor="0")
     steps = sum(record.length for record in records)
     assert active.model.num_timesteps == passive.model.num_timesteps == steps
     assert passive.model._n_updates == sum(1 for n in range(3, steps + 1, 3) if n > 30)
@@ -135,7 +135,7 @@ def test_what_a_member_learns_does_not_depend_on_other_members(task: str) -> Non
     for company in ([], ["qrdqn", "dqn"] if discrete else ["td3", "tqc"]):
         env, members = portfolio(task, ["dqn" if discrete else "sac", *company], SYNCED if discrete else SMALL)
         actor = Constant("actor", lambda seen: int(seen[2] > 0) if discrete else np.array([seen[1]], np.float32))
-        play(env, [actor, *members], steps=70, who="actor")
+        play(env, [actor, *members], steps=70, actor="actor")
         learned.append(weights(members[0].model))
     assert_same(*learned)
 
@@ -148,7 +148,7 @@ def test_members_share_one_memory_with_true_ends_and_scaled_actions() -> None:
     seen: list[esbas.Transition] = []
     actor_and_witness = [actor, *members]
     members[0].step = lambda transition, step=members[0].step: (seen.append(transition), step(transition))[1]
-    play(env, actor_and_witness, steps=60, who="actor")
+    play(env, actor_and_witness, steps=60, actor="actor")
     assert replay.added == len(seen) == 60
     with members[1]._generators:
         sample = members[1].model.replay_buffer.sample(64)
@@ -159,8 +159,8 @@ def test_members_share_one_memory_with_true_ends_and_scaled_actions() -> None:
 
 
 def test_the_global_generators_are_unchanged() -> None:
-    np.random.seed(5)  # noqa: NPY002  # the global one is meant
-    np.random.normal()  # noqa: NPY002  # leaves a second normal number in store
+    np.random.seed(5)  # noqa: NPY002  # the global generator is intended
+    np.random.normal()  # noqa: NPY002  # the generator keeps a second normal number
     torch.manual_seed(5)
     random.seed(5)
 
@@ -276,7 +276,7 @@ def test_a_member_for_another_task_is_named_before_anything_starts() -> None:
         ("sac", {"use_sde": True}, InvalidValueError, "options do not contain"),
     ],
 )
-def test_bad_input_is_one_sentence(model: Any, options: Any, error: type[Exception], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(model: Any, options: Any, error: type[Exception], sentence: str) -> None:
     replay = SharedReplay(gym.make("Pendulum-v1"), capacity=10)
     with pytest.raises(error, match=sentence):
         SB3Learner("it", model, replay=replay, total_steps=10, options=options)

@@ -22,7 +22,7 @@ def test_steps_by_hand():
     assert q.table.tolist() == [[0, 0.5], [0, 0], [0, 0]]  # 0 + (1 + 0.9 * 0 - 0) / 2
     q.step(Transition(1, 0, 0.0, 0, False, False))
     assert q.table[1].tolist() == pytest.approx([0.225, 0])  # (0 + 0.9 * 0.5) / 2
-    q.step(Transition(0, 1, 2.0, 1, True, False))  # terminal: nothing follows
+    q.step(Transition(0, 1, 2.0, 1, True, False))  # terminal: no bootstrap
     assert q.table[0].tolist() == pytest.approx([0, 1.25])  # 0.5 + (2 - 0.5) / 2
     q.step(Transition(0, 1, 2.0, 1, False, True))  # truncated: the next value counts
     assert q.table[0].tolist() == pytest.approx([0, 1.72625])  # 1.25 + (2 + 0.9 * 0.225 - 1.25) / 2

@@ -42,7 +42,7 @@ def test_the_interval_of_one_run_is_unknown():
         (3.0, 0.0, "3 ± 0"),
     ],
 )
-def test_an_estimate_reads_well(mean, ci95, text):
+def test_estimates_are_formatted_by_their_precision(mean, ci95, text):
     assert str(Estimate(mean, ci95, 10)) == text
 
 

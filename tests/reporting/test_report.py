@@ -42,8 +42,8 @@ def results(tmp_path):
     return results
 
 
-def test_a_report_is_one_page_that_needs_nothing_else(results, tmp_path):
-    table = (["who", "value"], [["a & <b>", estimate([1, 2, 3])], ["c", None]])
+def test_a_report_is_one_self_contained_page(results, tmp_path):
+    table = (["name", "value"], [["a & <b>", estimate([1, 2, 3])], ["c", None]])
     results.report("Title <1>", [Section("One", "First `code`.\n\nSecond.", table, "curve", "What it shows"), Section("Two")])
     page = Page((tmp_path / "report.html").read_text())
     assert "Title <1>" in page.text
@@ -51,18 +51,18 @@ def test_a_report_is_one_page_that_needs_nothing_else(results, tmp_path):
     assert "2.0 ± 2.5" in page.text
     assert "What it shows" in page.text
     outside = [source for source in page.sources if not source.startswith("data:")]
-    assert outside  # links to the files beside it
+    assert outside  # links to the files next to it
     assert all((tmp_path / source).exists() for source in outside)
 
 
-def test_a_report_tells_how_to_make_it_again(results, tmp_path):
+def test_a_report_contains_the_command_that_reproduces_it(results, tmp_path):
     results.report("T", [])
     page = Page((tmp_path / "report.html").read_text())
     assert "esbas demo --runs 3" in page.text
     assert f"numpy {np.__version__}" in page.text
 
 
-def test_a_report_is_readable_on_a_phone_and_in_the_dark(results, tmp_path):
+def test_a_report_supports_phones_and_dark_mode(results, tmp_path):
     results.report("T", [Section("S", figure="curve")])
     text = (tmp_path / "report.html").read_text()
     assert 'name="viewport"' in text
@@ -70,13 +70,13 @@ def test_a_report_is_readable_on_a_phone_and_in_the_dark(results, tmp_path):
     assert not re.search(r"https?://(?!www\.w3\.org)", re.sub(r"base64,[\w+/=]+", "", text))
 
 
-def test_numbers_stand_at_the_right(results, tmp_path):
+def test_numbers_are_right_aligned(results, tmp_path):
     results.report("T", [Section("S", table=(["name", "value"], [["a", 1.5], ["b", "–"]]))])
     text = (tmp_path / "report.html").read_text()
     assert "<th>name</th><th class=number>value</th>" in text
     assert "<td>a</td><td class=number>1.5</td>" in text
 
 
-def test_a_figure_must_have_been_given(results):
+def test_a_missing_figure_raises(results):
     with pytest.raises(InvalidValueError, match="figure='none'"):
         results.report("T", [Section("S", figure="none")])

@@ -15,7 +15,7 @@ def folder(path: Path, **config: object) -> Results:
     return Results(path, command=COMMAND, config={"runs": 10, "seed": 0} | config)
 
 
-def test_a_folder_tells_what_made_it(tmp_path):
+def test_a_folder_records_its_command(tmp_path):
     folder(tmp_path / "deep" / "out", rates=(0.1, 0.2), quick=False, horizon=None, curve_name="a b")
     about = json.loads((tmp_path / "deep" / "out" / "config.json").read_text())
     assert about["command"] == COMMAND
@@ -78,7 +78,7 @@ def test_a_folder_killed_before_its_first_file_is_still_new(tmp_path):
     assert (tmp_path / "config.json").exists()
 
 
-def test_a_damaged_part_is_to_be_run_again(tmp_path):
+def test_a_damaged_part_is_run_again(tmp_path):
     results = folder(tmp_path)
     results.store_part("a", {"x": np.arange(1000)})
     path = tmp_path / "parts" / "a.npz"
@@ -94,7 +94,7 @@ def test_a_part_has_a_file_name(tmp_path, name):
         folder(tmp_path).store_part(name, {})
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     results = folder(tmp_path)
     results.summary({"x": 1})
 
@@ -127,7 +127,7 @@ def test_results_are_plain_data(tmp_path):
         folder(tmp_path).summary({"x": object()})
 
 
-def test_a_table_is_csv_with_numbers_in_full(tmp_path):
+def test_a_table_is_csv_with_full_precision(tmp_path):
     folder(tmp_path).table("t", ["name", "mean", "ci95"], [["a, b", 1 / 3, math.nan], ["c", np.float64(0.1), None]])
     assert (tmp_path / "t.csv").read_text() == 'name,mean,ci95\n"a, b",0.3333333333333333,\nc,0.1,\n'
 

@@ -1,4 +1,4 @@
-"""Epochs in a loop of one's own: one caller retrains, the others continue with the old policies."""
+"""Epochs in a custom loop: one caller retrains, the others continue with the old policies."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from esbas.errors import InvalidValueError
 
 @pytest.fixture
 def short_switches():
-    """Threads take turns as often as possible."""
+    """Python switches between threads as often as possible."""
     former = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -23,7 +23,7 @@ def short_switches():
 
 
 def in_threads(count, work):
-    """Run `work` in several threads at once; raises the first error."""
+    """Run `work` in several threads at the same time, and raise the first error."""
     errors = []
 
     def guarded():
@@ -56,14 +56,14 @@ def test_others_continue_with_the_old_policies_until_the_new_ones_are_ready():
     selector = ESBAS("ab", epochs=[2, 4])
     selector.epoch_ready(selector.claim_epoch())
     first = [selector.ask(), selector.ask()]
-    assert selector.claim_epoch() == 1  # somebody starts to retrain
+    assert selector.claim_epoch() == 1  # this caller starts to retrain
     waiting = [selector.ask() for _ in range(3)]
     assert [choice.epoch for choice in (*first, *waiting)] == [0] * 5
     assert selector.claim_epoch() is None
     selector.epoch_ready(1)
     assert selector.explain()["a"]["pulls"] == selector.explain()["b"]["pulls"] == 0
     for choice in (*first, *waiting):
-        selector.tell(choice, 100.0)  # late: of the old policies
+        selector.tell(choice, 100.0)  # a late value, from the old policies
     assert sum(row["late"] for row in selector.explain().values()) == 5
     assert sum(row["pulls"] for row in selector.explain().values()) == 0
     assert [selector.ask().epoch for _ in range(4)] == [1] * 4  # the new epoch has its full length
@@ -87,10 +87,10 @@ def test_a_claim_does_not_survive_a_restart():
     selector, twin = ESBAS("ab"), ESBAS("ab")
     assert selector.claim_epoch() == 0
     twin.load_state_dict(json.loads(json.dumps(selector.state_dict())))
-    assert twin.claim_epoch() == 0  # whoever claimed it is gone
+    assert twin.claim_epoch() == 0  # the process that claimed it has ended
 
 
-def test_epochs_start_by_themselves_if_nobody_ever_claims_one():
+def test_epochs_start_automatically_if_none_is_ever_claimed():
     selector = ESBAS("ab")
     assert [selector.ask().epoch for _ in range(15)] == [0] + [1] * 2 + [2] * 4 + [3] * 8
     twin = ESBAS("ab")

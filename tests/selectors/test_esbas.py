@@ -1,4 +1,4 @@
-"""ESBAS: when epochs start, what its bandits know, and what becomes of values that come late."""
+"""ESBAS: the starts of epochs, the statistics of its bandits, and late values."""
 
 import math
 from functools import partial
@@ -14,7 +14,7 @@ TABLE = {"a": 1.0, "b": 0.5, "c": 0.0}
 
 
 def play(selector, rounds, value=lambda choice: TABLE[choice.arm], starts=None):
-    """Choices; the numbers of those that start an epoch go to `starts`."""
+    """Return the choices; append the numbers of those that start an epoch to `starts`."""
     choices = []
     for _ in range(rounds):
         epoch = selector.claim_epoch()
@@ -57,7 +57,7 @@ def test_one_epoch_by_hand():
     assert "".join(choice.arm for choice in choices) == "a" + "ab" + "abca" + "abcaaaaa"
 
 
-def test_every_epoch_starts_with_a_bandit_that_knows_nothing():
+def test_every_epoch_starts_with_a_fresh_bandit():
     selector = ESBAS("abc", scale=None)
     play(selector, 7)
     assert selector.explain()["a"]["pulls"] == 2
@@ -83,14 +83,14 @@ def test_a_stationary_arm_keeps_its_count_and_its_mean():
     assert choice.arm == "a"
     assert (report["a"]["pulls"], report["b"]["pulls"]) == (1, 3)
     assert report["b"]["mean"] == 0.75
-    assert report["b"]["bonus"] == pytest.approx(math.sqrt(0.25 * math.log(4) / 3))  # n = 4 counts the kept pulls, too
+    assert report["b"]["bonus"] == pytest.approx(math.sqrt(0.25 * math.log(4) / 3))  # n = 4 includes the kept pulls
 
 
 @pytest.mark.parametrize("stationary", [[], ["a"], ["a", "b"]])
 def test_a_late_value_never_reaches_the_next_epochs_bandit(stationary):
     selector = ESBAS("ab", scale=None, epochs=[2, 10], stationary=stationary)
     late = [selector.ask(), selector.ask()]  # the whole first epoch
-    selector.tell(selector.ask(among=["b"]), 0.25)  # the second one has begun
+    selector.tell(selector.ask(among=["b"]), 0.25)  # the second epoch has started
     before = selector.explain()
     for choice in late:
         selector.tell(choice, 1e6)
@@ -118,10 +118,10 @@ def test_a_late_withdrawal_changes_nothing_but_the_open_choices():
     st.sampled_from([(), ("b",), ("a", "c")]),
     st.randoms(use_true_random=False),
 )
-def test_the_bandit_knows_the_values_of_its_epoch_and_of_stationary_arms_told_in_time(actions, epochs, stationary, random):
-    """Whatever is in flight: pulls and means are those of all choices of the current epoch, and of stationary arms before it."""
+def test_the_bandit_has_the_values_of_its_epoch_and_timely_values_of_stationary_arms(actions, epochs, stationary, random):
+    """Pulls and means cover all choices of the current epoch, and for stationary arms also earlier ones."""
     selector = ESBAS("abc", epochs=epochs, stationary=stationary)
-    opened, told, epoch = [], [], 0
+    opened, finished, epoch = [], [], 0
     for action in actions:
         if action == "ask" or not opened:
             opened.append(selector.ask())
@@ -130,17 +130,17 @@ def test_the_bandit_knows_the_values_of_its_epoch_and_of_stationary_arms_told_in
             choice = opened.pop(random.randrange(len(opened)))
             value = float(random.randrange(16))
             selector.tell(choice, value)
-            told.append((choice, value, choice.epoch == epoch))
+            finished.append((choice, value, choice.epoch == epoch))
         else:
             selector.withdraw(opened.pop(random.randrange(len(opened))))
     report = selector.explain()
     for arm in "abc":
-        mine = [(choice, value) for choice, value, in_time in told if choice.arm == arm and in_time]
+        mine = [(choice, value) for choice, value, in_time in finished if choice.arm == arm and in_time]
         known = [value for choice, value in mine if choice.epoch == epoch or arm in stationary]
         flying = sum(choice.arm == arm and choice.epoch == epoch for choice in opened)
         assert report[arm]["pulls"] == len(known) + flying
         assert report[arm]["mean"] == pytest.approx(sum(known) / len(known) if known else math.nan, nan_ok=True)
-        assert report[arm]["late"] == sum(choice.arm == arm and not in_time for choice, _, in_time in told)
+        assert report[arm]["late"] == sum(choice.arm == arm and not in_time for choice, _, in_time in finished)
 
 
 def test_open_choices_count_as_pulls():
@@ -148,7 +148,7 @@ def test_open_choices_count_as_pulls():
     asked = [selector.ask() for _ in range(5)]
     assert (
         "".join(choice.arm for choice in asked) == "abcab"
-    )  # nothing told: equal means, so the fewest pulls, the first of equals
+    )  # no values yet: means are equal, so the arm with the fewest pulls is next, and the first of equals
     assert [selector.explain()[arm]["pulls"] for arm in "abc"] == [2, 2, 1]
     assert [selector.explain()[arm]["open"] for arm in "abc"] == [2, 2, 1]
 

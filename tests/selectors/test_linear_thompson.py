@@ -1,4 +1,4 @@
-"""Linear Thompson sampling: by hand, against brute force, and on a task in which only the context tells the arms apart."""
+"""Linear Thompson sampling: by hand, against brute force, and on a task in which only the context distinguishes the arms."""
 
 import copy
 import json
@@ -110,7 +110,7 @@ def test_late_values_and_forgotten_epochs():
     assert [row["pulls"] for row in selector.explain().values()] == [0, 1]  # b is stationary: its value counts
 
 
-def test_features_must_be_alike():
+def test_features_must_have_the_same_length():
     selector = LinearThompson("ab")
     selector.tell(selector.ask(context=[1.0, 2.0]), 1.0)
     with pytest.raises(InvalidValueError, match="features are 3 finite numbers"):

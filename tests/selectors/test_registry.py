@@ -24,7 +24,7 @@ def test_every_name_makes_a_selector_that_works(name):
     assert len(choices(selector)) == 40
 
 
-def test_names_make_what_they_say():
+def test_names_build_the_right_selectors():
     assert isinstance(make_selector("ssbas", ARMS), esbas.SSBAS)
     assert isinstance(make_selector("ESBAS", ARMS), esbas.ESBAS)
     assert isinstance(make_selector("uniform", ARMS), esbas.Uniform)
@@ -41,7 +41,7 @@ def test_an_arm_may_have_a_colon_and_capitals():
 
 
 @pytest.mark.parametrize("name", ["ssbas", "uniform", "gaussianthompson"])
-def test_the_seed_makes_the_difference(name):
+def test_results_depend_on_the_seed(name):
     one, again, other = (choices(make_selector(name, ARMS, seed=seed)) for seed in (1, 1, 2))
     assert one == again
     assert name == "ssbas" or one != other
@@ -51,7 +51,7 @@ def test_uniform_draws_as_its_bandit_does():
     assert choices(make_selector("uniform", ARMS, seed=5)) == choices(esbas.BanditSelector(ARMS, bandit=UniformBandit, seed=5))
 
 
-def test_stationary_arms_and_the_scale_arrive():
+def test_stationary_arms_and_the_scale_are_passed_on():
     selector = make_selector("esbas", ARMS, stationary=["b"])
     assert selector.stationary == {"b"}
     assert make_selector("ucb1", ARMS, stationary=["b"]).stationary == {"b"}
@@ -60,7 +60,7 @@ def test_stationary_arms_and_the_scale_arrive():
         for value in (100.0, 200.0, 300.0):
             each.tell(each.ask(), value)
     raw_bonus, bonus = (min(row["bonus"] for row in each.explain().values()) for each in (raw, scaled))
-    assert bonus == pytest.approx(200 * raw_bonus)  # the spread of the values
+    assert bonus == pytest.approx(200 * raw_bonus)  # 200 is the spread of the values
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_stationary_arms_and_the_scale_arrive():
         ("fixed", InvalidValueError, "a fixed selector needs its arm, as in \"fixed:NAME\"` must hold, but got selector='fixed'"),
     ],
 )
-def test_a_name_that_nobody_has_gets_one_sentence(name, kind, message):
+def test_an_unknown_name_raises_a_clear_error(name, kind, message):
     with pytest.raises(kind) as caught:
         make_selector(name, ARMS)
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""Values of any size and sign: `scale="auto"` must not care for units, and must not look ahead."""
+"""Values of any size and sign: `scale="auto"` must not depend on units or on later values."""
 
 import math
 from functools import partial
@@ -43,7 +43,7 @@ def chosen(selector, rows):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(VALUES, st.integers(-20, 20), st.integers(-1000, 1000))
-def test_automatic_scale_does_not_care_for_units(kind, rows, power, shift):
+def test_automatic_scale_does_not_depend_on_units(kind, rows, power, shift):
     other = [[value * 2.0**power + shift * 2.0**power for value in row] for row in rows]
     assert chosen(kind("abc"), rows) == chosen(kind("abc"), other)
 
@@ -58,14 +58,14 @@ def test_automatic_scale_does_not_look_ahead(kind, rows, draw):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(VALUES, st.integers(-5, 5))
-def test_a_told_range_does_not_care_for_units(kind, rows, power):
+def test_a_given_range_does_not_depend_on_units(kind, rows, power):
     factor = 2.0**power
     other = [[value * factor for value in row] for row in rows]
     mine, theirs = kind("abc", scale=(-50, 50)), kind("abc", scale=(-50 * factor, 50 * factor))
     assert chosen(mine, rows) == chosen(theirs, other)
 
 
-def test_raw_values_reach_the_bandit_as_they_are():
+def test_raw_values_reach_the_bandit_unchanged():
     selector = SSBAS("ab", scale=None)
     selector.tell(selector.ask(), 1000.0)
     selector.tell(selector.ask(), -1000.0)
@@ -75,14 +75,14 @@ def test_raw_values_reach_the_bandit_as_they_are():
     assert report["a"]["bonus"] == pytest.approx(math.sqrt(0.25 * math.log(2)))
 
 
-def test_a_bandits_own_spread_is_left_alone_where_values_are_raw():
+def test_a_bandits_own_spread_is_kept_if_values_are_raw():
     selector = BanditSelector("ab", bandit=partial(UCB1, spread=10.0), scale=None)
     for _ in range(2):
         selector.tell(selector.ask(), 0.0)
     assert selector.explain()["a"]["bonus"] == pytest.approx(10 * math.sqrt(0.25 * math.log(2)))
 
 
-def test_the_range_is_what_was_seen():
+def test_the_range_is_that_of_the_observed_values():
     scale = Scale("auto")
     assert (scale.spread, scale.unit(3.0)) == (1.0, 0.5)
     scale.see(-10.0)

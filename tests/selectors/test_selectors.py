@@ -1,4 +1,4 @@
-"""What all selectors share: tokens, arms, states; and what each of the others chooses."""
+"""The behaviour of all selectors (choices, arms, states), and the choices of each one except ESBAS."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from esbas.testing import check_selector
 FACTORIES = {
     "ESBAS": ESBAS,
     "ESBAS, dialogue": partial(ESBAS, epochs=[20, 20, 40], stationary=["first"], scale=None),
-    "ESBAS, told range": partial(ESBAS, scale=(-100, 100), xi=2),
+    "ESBAS, given range": partial(ESBAS, scale=(-100, 100), xi=2),
     "SSBAS": SSBAS,
     "SSBAS, short": partial(SSBAS, fraction=0.1, scale=None),
     "Fixed": Fixed,
@@ -45,7 +45,7 @@ def test_bad_arms_are_refused(factory):
 
 
 @all_selectors
-def test_an_arm_that_does_not_exist_is_told_with_the_nearest_name(factory):
+def test_an_unknown_arm_raises_with_the_nearest_name(factory):
     selector = factory(["first", "second"])
     for ask in (lambda: selector.ask(among=["fist"]), lambda: selector.remove_arm("fist")):
         with pytest.raises(UnknownNameError, match="there is no arm named 'fist': did you mean 'first'"):
@@ -53,7 +53,7 @@ def test_an_arm_that_does_not_exist_is_told_with_the_nearest_name(factory):
 
 
 @all_selectors
-def test_telling_twice_or_something_unknown_is_told(factory):
+def test_telling_twice_or_an_unknown_choice_raises(factory):
     selector = factory(["first", "second"])
     choice = selector.ask(context=(1.0,))
     selector.tell(choice, 1.0)
@@ -78,7 +78,7 @@ def test_a_value_that_is_not_finite_is_refused_and_the_choice_stays_open(factory
 
 
 @all_selectors
-def test_an_arm_that_left_and_came_back_gets_no_values_of_its_former_self(factory):
+def test_an_arm_that_is_removed_and_added_again_gets_no_old_values(factory):
     selector = factory(["first", "second"])
     choice = selector.ask(among=["second"], context=(1.0,))
     selector.remove_arm("second")
@@ -135,7 +135,7 @@ def test_ssbas_follows_a_change():
     assert arms[2500:].count("b") > 450
 
 
-def test_fixed_plays_its_arm_or_the_first_that_is_there():
+def test_fixed_plays_its_arm_or_the_first_available_one():
     selector = Fixed("abc", arm="b")
     assert play(selector, 5) == ["b"] * 5
     assert selector.ask(among=["c", "a"]).arm == "a"
@@ -144,7 +144,7 @@ def test_fixed_plays_its_arm_or_the_first_that_is_there():
         Fixed("abc", arm="d")
 
 
-def test_uniform_plays_all_arms_alike_and_follows_its_seed():
+def test_uniform_plays_all_arms_equally_often_and_depends_on_its_seed():
     arms = play(Uniform("abc", seed=1), 3000)
     assert all(900 < arms.count(arm) < 1100 for arm in "abc")
     assert arms == play(Uniform("abc", seed=1), 3000)
@@ -152,13 +152,13 @@ def test_uniform_plays_all_arms_alike_and_follows_its_seed():
     assert {Uniform("abc", seed=seed).ask(among=["c", "b"]).arm for seed in range(20)} == {"b", "c"}
 
 
-def test_the_state_holds_no_more_than_it_must():
+def test_the_size_of_the_state_does_not_grow_with_the_run():
     selector = ESBAS("abc")
     play(selector, 2000)
     assert len(json.dumps(selector.state_dict())) < 2000
 
 
-def test_explain_tells_why():
+def test_explain_gives_the_reasons_for_a_choice():
     selector = BanditSelector("ab", bandit=UCB1, scale=None)
     for arm, value in (("a", 1.0), ("b", 0.0), ("b", 1.0)):
         selector.tell(selector.ask(among=[arm]), value)

@@ -5,12 +5,12 @@ import pytest
 
 from esbas import UCB1, Bandit, SlidingUCB
 from esbas.bandits import Exp3, UniformBandit
-from esbas.errors import ContractError, EsbasError
+from esbas.errors import ContractError
 from esbas.testing import check_bandit
 
 
 def broken(method, change, base=UCB1):
-    """The base with one method replaced; `change(original, self, ...)` gets the original one."""
+    """A subclass of `base` with one method replaced by `change(original, self, ...)`."""
 
     def replaced(self, *arguments, **keywords):
         return change(lambda *a, **k: getattr(base, method)(self, *a, **k), self, *arguments, **keywords)
@@ -161,10 +161,8 @@ def raising(original, self, *arguments, **keywords):
     ],
 )
 def test_a_broken_bandit_is_found(method, change, message):
-    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})") as caught:
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})"):
         check_bandit(broken(method, change))
-    assert isinstance(caught.value, AssertionError)
-    assert isinstance(caught.value, EsbasError)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +203,7 @@ def test_a_bandit_without_the_right_arms_is_found():
         check_bandit(Wide)
 
 
-def test_the_check_is_the_same_every_time():
+def test_the_check_is_deterministic():
     seen = []
 
     class Watched(UCB1):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from esbas import ESBAS, Pick, Uniform
-from esbas.errors import ChoiceError, ContractError, EsbasError
+from esbas.errors import ChoiceError, ContractError
 from esbas.testing import check_selector
 
 
@@ -113,7 +113,7 @@ def add_elsewhere(original, self, name, *, stationary=False):
 
 
 @pytest.mark.parametrize(
-    ("method", "change", "told"),
+    ("method", "change", "message"),
     [
         ("ask", ask_all, r"ask\(among=\['second'\]\) chose"),
         ("ask", ask_without_number, "choice 2 has number 1"),
@@ -136,11 +136,9 @@ def add_elsewhere(original, self, name, *, stationary=False):
         ("add_arm", add_elsewhere, r"arms is \('fourth', 'first', 'second', 'third'\)"),
     ],
 )
-def test_a_broken_selector_is_found(method, change, told):
-    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({told})") as caught:
+def test_a_broken_selector_is_found(method, change, message):
+    with pytest.raises(ContractError, match=f"^Broken must keep the rule .*, but .*({message})"):
         check_selector(broken(method, change))
-    assert isinstance(caught.value, AssertionError)
-    assert isinstance(caught.value, EsbasError)
 
 
 def test_a_selector_that_draws_from_elsewhere_is_found():

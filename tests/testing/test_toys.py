@@ -45,12 +45,12 @@ def test_rewards_of_a_one_step_task():
 
 @pytest.mark.parametrize("env", [Corridor(6, slip=0.4), OneStep()])
 def test_everything_follows_from_the_seed(env):
-    def told(seed):
+    def outcome(seed):
         trajectory = play(env, RIGHT, rng=rng(), seed=seed)
         return trajectory.observations.tolist(), trajectory.rewards.tolist()
 
-    assert told(1) == told(1)
-    assert len({str(told(seed)) for seed in range(20)}) > 5
+    assert outcome(1) == outcome(1)
+    assert len({str(outcome(seed)) for seed in range(20)}) > 5
 
 
 @pytest.mark.parametrize("env", [Corridor(), OneStep((1.0, 2.0))])

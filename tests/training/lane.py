@@ -1,4 +1,4 @@
-"""A tiny task for the tests of training: walk right along a lane. It renders in any way that a test asks for."""
+"""A tiny task for the tests of training: walk right along a lane. Variants differ in how they render."""
 
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ CELLS = 5
 
 
 class Lane(gym.Env[int, int]):
-    """Action 1 goes right, action 0 left; the last cell is worth 1 and ends the episode."""
+    """Action 1 goes right, action 0 left; the last cell gives reward 1 and ends the episode."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 10}
 

@@ -15,7 +15,7 @@ class Steady(Constant):
 
 
 class Plainest(Constant):
-    """Has no option and needs nothing of the task."""
+    """Has no options and uses no information about the task."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, lambda _: 1)

@@ -1,4 +1,4 @@
-"""How the tests of `esbas train` call the program and compare runs."""
+"""Helpers for tests of `esbas train`: command lines, and comparison of runs."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def words(out, *more, members=OWN, steps=1200):
 
 
 def numbers(out, seed=0):
-    """What must not depend on interruptions: every episode, and everything that was learnt."""
+    """The results that must not depend on interruptions: all episodes, and the state of the run."""
     directory = out / "runs" / f"seed-{seed}"
     state = archive.read(directory / "checkpoint.npz", "run")
     return (directory / "episodes.csv").read_bytes(), state

@@ -24,7 +24,7 @@ LENGTH = 10  # steps of each episode
 
 @pytest.fixture
 def made(tmp_path: Path) -> Made:
-    """Makes the folder of a training with the values of the episodes of each run, as if it had just happened."""
+    """Write the folder of a training with the given values of the episodes of each run."""
 
     def make(name: str, *runs: Sequence[float], steps: int = 600, speed: float = 200, **options: Any) -> Path:
         config = Train("CartPole-v1", members=("random",), steps=steps, seeds=tuple(range(len(runs))), out=tmp_path / name)
@@ -66,7 +66,7 @@ def test_the_table_by_hand(made: Made, tmp_path: Path, capsys: pytest.CaptureFix
     assert [first[key] for key in ("training", "task", "selector", "learners", "runs")] == ["a", "CartPole-v1", "ssbas", 1, 2]
     assert (first["end"], first["whole"]) == (102, 52)
     assert first["end_ci95"] == pytest.approx(12.706 * 2, rel=1e-4)  # Student's t, one degree of freedom; standard error 2
-    middle = (750 + 730) / 2  # 25 episodes of 100 make a mean of 50; in the other run 23 of 104 and 27 of 4 do
+    middle = (750 + 730) / 2  # the mean is 50 with 25 episodes of 100; in the other run with 23 of 104 and 27 of 4
     assert (first["steps_to_threshold"], first["runs_reaching_it"]) == (middle, 2)
     assert first["steps_per_second"] == pytest.approx(200)
     assert (second["end"], second["end_ci95"], second["whole"]) == (7, None, 7)
@@ -84,7 +84,7 @@ def test_the_default_threshold_is_nine_tenths_of_the_way(made: Made, tmp_path: P
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(90, abs=1)
 
 
-def test_less_may_be_better(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_smaller_values_can_be_better(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     falling = [100 - value for value in RISING]
     (line,) = compare(tmp_path, made("a", falling, steps=1000, objective="shortest"))
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["threshold"] == pytest.approx(10, abs=1)
@@ -101,7 +101,9 @@ def test_most_runs_decide_whether_a_threshold_is_reached(made: Made, tmp_path: P
     assert "– (1 of 3 runs)" in capsys.readouterr().out
 
 
-def test_what_is_not_finished_is_compared_as_far_as_it_is(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unfinished_trainings_are_compared_up_to_their_last_episode(
+    made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a = made("a", [1.0] * 30, [1.0] * 60, [], steps=600)
     (line,) = compare(tmp_path, a)
     assert (line["runs"], line["runs_planned"], line["state"], line["steps"]) == (2, 3, "50% done", 450)
@@ -117,7 +119,7 @@ def test_short_runs_have_curves_too(made: Made, tmp_path: Path, capsys: pytest.C
     (line,) = compare(tmp_path, made("a", [3.0], steps=10))
     assert (line["end"], line["steps_to_threshold"]) == (3, 10)
     (line,) = compare(tmp_path, made("b", [9.0, 0.0, 0.0, 3.0, 5.0, 7.0], steps=60), threshold=4)
-    assert line["steps_to_threshold"] == 60  # the mean of the first one, 9, came too early to count; that of all six is 4
+    assert line["steps_to_threshold"] == 60  # the mean of the first episode, 9, does not count yet; the mean of all six is 4
     assert "In a short run" in capsys.readouterr().out
 
 
@@ -130,7 +132,7 @@ def test_the_page_shows_curves_and_how_each_was_made(made: Made, tmp_path: Path)
     assert (tmp_path / "out" / "curves.png").stat().st_size > 10_000
 
 
-def test_another_comparison_takes_the_place_of_the_last(made: Made, tmp_path: Path) -> None:
+def test_a_new_comparison_replaces_the_old_one(made: Made, tmp_path: Path) -> None:
     a, b = made("a", [1.0] * 60), made("b", [2.0] * 60)
     compare(tmp_path, a)
     lines = compare(tmp_path, a, b, threshold=2)
@@ -158,7 +160,7 @@ def test_different_wrappers_are_noted(made: Made, tmp_path: Path, capsys: pytest
     assert "different wrappers" in capsys.readouterr().out
 
 
-def test_what_does_not_compare_is_refused(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trainings_that_cannot_be_compared_are_refused(made: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = made("a", [1.0] * 60)
     cases: list[tuple[tuple[Path, ...], type[EsbasError], str]] = [
         ((a, made("b", [1.0] * 60, env_id="Acrobot-v1")), InvalidValueError, "must have the same task, but 'a' has 'Cart"),

@@ -38,13 +38,13 @@ def trained(folder: Path, task: str = "Lane", **options: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trained(tmp_path_factory.mktemp("trained") / "lane", seeds=(3, 4))
 
 
 @pytest.fixture
-def folder(lasting: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(lasting, tmp_path / "lane"))
+def folder(trained_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained_once, tmp_path / "lane"))
 
 
 def evaluation(folder: Path) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 def test_the_policy_plays_without_exploration_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(Evaluate(folder, episodes=7))
-    assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7  # it learnt by acting at random
+    assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7  # it learnt from random actions
     about = evaluation(folder)
     assert about["results"]["return"] == {"mean": 1.0, "ci95": 0.0, "min": 1.0, "max": 1.0}
     assert (about["explores"], about["episodes"], about["steps of training"] > 40) == (False, 7, True)
@@ -126,7 +126,7 @@ def test_the_run_with_the_best_end_plays(folder: Path) -> None:
     assert evaluation(folder)["seed"] == 3
 
 
-def test_training_goes_on_with_the_same_numbers(folder: Path, tmp_path: Path) -> None:
+def test_training_continues_with_the_same_results(folder: Path, tmp_path: Path) -> None:
     half = tmp_path / "half"
     half.mkdir()
     for name in ("config.json", "portfolio.toml"):
@@ -164,9 +164,9 @@ def test_long_recordings_are_thinned_out_evenly(tmp_path: Path) -> None:
         image = np.full((4, 4, 3), number % 256, np.uint8)
         recording.add(lambda number=number, image=image: rendered.append(number) or image)
     assert FRAMES / 2 <= len(recording.images) <= FRAMES
-    assert len(rendered) < 2 * FRAMES  # what is not kept is not rendered
-    recording.write(tmp_path / "film.gif")
-    with Image.open(tmp_path / "film.gif") as written:
+    assert len(rendered) < 2 * FRAMES  # discarded frames are not rendered
+    recording.write(tmp_path / "recording.gif")
+    with Image.open(tmp_path / "recording.gif") as written:
         assert written.info["duration"] == 80  # every fourth frame, at 50 per second
 
 
@@ -184,7 +184,7 @@ def test_texts_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         main(Evaluate(folder, video=tmp_path / "f.gif"))
 
 
-def test_tasks_that_cannot_be_shown_are_evaluated_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tasks_that_cannot_be_rendered_are_still_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = {"DarkLane": "", "LaneWithoutPygame": "pip install 'esbas[render]'", "CrashingLane": "OSError: no display"}
     for task, sentence in expected.items():
         folder = trained(tmp_path / task, task)
@@ -217,7 +217,7 @@ def test_an_invisible_window_is_refused(folder: Path, monkeypatch: pytest.Monkey
     assert not (folder / "evaluation.gif").exists()
 
 
-def test_a_learner_that_cannot_do_without_exploration_says_so(
+def test_a_learner_without_a_greedy_policy_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(TabularQ, "greedy_policy")
@@ -261,7 +261,7 @@ def test_a_policy_that_is_stuck_is_an_error(tmp_path: Path) -> None:
         ({"video": Path("nowhere/f.gif")}, InvalidValueError, "in a folder that exists"),
     ],
 )
-def test_bad_input_is_one_sentence(folder: Path, options: dict[str, Any], error: type[EsbasError], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(folder: Path, options: dict[str, Any], error: type[EsbasError], sentence: str) -> None:
     before = snapshot(folder)
     with pytest.raises(error, match=sentence) as caught:
         main(Evaluate(folder, **options))
@@ -270,7 +270,7 @@ def test_bad_input_is_one_sentence(folder: Path, options: dict[str, Any], error:
     assert not list(folder.glob("evaluation.*"))
 
 
-def test_what_is_missing_is_named(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_parts_are_named(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SaveFileError, match="must be the folder of a training"):
         main(Evaluate(tmp_path))
     for path in folder.glob("runs/*/checkpoint.npz"):

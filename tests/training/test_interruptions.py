@@ -16,12 +16,12 @@ from esbas.training.runs.episode_log import read_episodes
 from esbas.training.runs.lock import locked
 from training.programs import FOREIGN, OWN, assert_same, numbers, words
 
-PAUSE, WAIT = 0.02, 300.0  # seconds: the machine may be busy
+PAUSE, WAIT = 0.02, 300.0  # seconds; the waits are long because the machine may be busy
 
 
 @pytest.fixture
 def start():
-    """Starts the program in a process group that is killed after the test. Its output goes to the file `log`."""
+    """Start the program in a process group that is killed after the test. Its output goes to the file `log`."""
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from esbas.cli import program; program()"
     )
@@ -48,14 +48,14 @@ def wait_for_rows(out, count, process, seed=0):
         try:
             if archive.read(path, "run")["number"] >= count:
                 return
-        except ValueError:  # not there yet
+        except ValueError:  # not written yet
             pass
         time.sleep(PAUSE)
     pytest.fail(f"no checkpoint after {WAIT} s")
 
 
 @pytest.mark.parametrize("members", [OWN, FOREIGN], ids=["own DQN", "Stable-Baselines3"])
-def test_killed_at_any_moment_it_ends_with_the_same_numbers(start, tmp_path, members):
+def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard", members=members)) == 0
     saving = ["--no-tensorboard", "--checkpoint-every", "0"]
@@ -64,11 +64,11 @@ def test_killed_at_any_moment_it_ends_with_the_same_numbers(start, tmp_path, mem
     process = start(words(broken, *saving, members=members), log)
     for count in (2, 8):
         wait_for_rows(broken, count, process)
-        time.sleep(rng.uniform(0, 0.1))  # any moment: within a step, an episode, a checkpoint
+        time.sleep(rng.uniform(0, 0.1))  # at any moment: during a step, an episode or a checkpoint
         process.kill()
         killed += process.wait() == -signal.SIGKILL
         process = start(["resume", str(broken), *saving], log)
-    assert process.wait() == 0, log.read_text()
+    assert process.wait(WAIT) == 0, log.read_text()
     assert killed == 2
     assert_same(numbers(whole), numbers(broken))
 
@@ -102,7 +102,7 @@ def test_ctrl_c_loses_nothing(start, tmp_path):
     assert_same(numbers(whole), numbers(stopped))
 
 
-def test_tensorboard_hides_what_is_played_again(start, tmp_path):
+def test_tensorboard_hides_repeated_episodes(start, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     out = tmp_path / "it"
@@ -110,7 +110,7 @@ def test_tensorboard_hides_what_is_played_again(start, tmp_path):
     wait_for_rows(out, 1, process)
     process.kill()
     process.wait()
-    time.sleep(1.1)  # TensorBoard tells files apart by the second
+    time.sleep(1.1)  # TensorBoard distinguishes files by the second of their creation
     assert cli.main(["resume", str(out)]) == 0
     logs = EventAccumulator(str(out / "runs" / "seed-0" / "tensorboard"))
     logs.Reload()
@@ -130,7 +130,7 @@ def test_one_process_at_a_time_trains_a_run(start, tmp_path, capsys):
     wait_for_rows(out, 1, process)
     assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
     assert "a run is trained by one process at a time" in capsys.readouterr().err
-    process.terminate()  # as a cluster does; handled like Ctrl-C
+    process.terminate()  # the signal of cluster schedulers; handled like Ctrl-C
     assert process.wait(WAIT) == 130
     played = len(read_episodes(out / "runs" / "seed-0"))
     assert played == archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
@@ -151,7 +151,7 @@ def wait_until_released(directory):
     pytest.fail("a run continues without its parent")
 
 
-def test_the_runs_of_a_killed_parent_end_saved(start, tmp_path):
+def test_runs_save_and_end_when_their_parent_is_killed(start, tmp_path):
     out = tmp_path / "it"
     process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
     wait_for_rows(out, 1, process)
@@ -170,7 +170,7 @@ def test_ctrl_c_stops_runs_in_processes_after_a_checkpoint(start, tmp_path):
     process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
     for seed in (0, 1):
         wait_for_rows(out, 1, process, seed=seed)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    os.killpg(process.pid, signal.SIGINT)  # like Ctrl-C in a terminal
     assert process.wait(WAIT) == 130, (tmp_path / "log").read_text()
     for seed in (0, 1):
         directory = out / "runs" / f"seed-{seed}"

@@ -1,4 +1,4 @@
-"""What people see while training goes on."""
+"""The display during a training."""
 
 import io
 
@@ -28,7 +28,7 @@ def record(number, arm, value, *faults):
 
 
 def played(count=60, **options):
-    """`left` controls the first 40 episodes, `right` the others; `left` fails in the last."""
+    """`left` controls the first 40 episodes, `right` the others; `left` fails in the last episode."""
     watch, run = tracker(**options)
     for number in range(1, count + 1):
         run.number, run.steps = number, 10 * number
@@ -37,7 +37,7 @@ def played(count=60, **options):
     return watch.status()
 
 
-def test_a_status_tells_returns_shares_and_dismissals():
+def test_a_status_contains_returns_shares_and_dismissals():
     status = played()
     assert (status.seed, status.episodes, status.steps, status.arm) == (7, 60, 600, "right")
     assert status.value == np.mean(range(11, 61))
@@ -47,13 +47,13 @@ def test_a_status_tells_returns_shares_and_dismissals():
     assert (right.episodes, right.share, right.value, right.faults, right.away) == (20, pytest.approx(1 / 3), 50.5, 0, 0)
 
 
-def test_progress_follows_the_budget_that_is_given():
+def test_progress_uses_the_given_budget():
     assert played(episodes=None, steps=1200).progress == pytest.approx(0.5)
     assert played(episodes=60).finished
     assert not played(episodes=None, steps=1200).finished
 
 
-def test_without_a_terminal_there_is_a_line_now_and_then(monkeypatch):
+def test_without_a_terminal_a_line_is_printed_from_time_to_time(monkeypatch):
     out = io.StringIO()
     monkeypatch.setattr(live_view, "PLAIN_EVERY", 1e9)
     with LiveView("CartPole-v1, ssbas", console=Console(file=out, width=80)) as view:
@@ -76,7 +76,7 @@ def test_on_a_terminal_there_is_a_table():
         assert text_part in text, text_part
 
 
-def test_a_line_says_what_is_unknown():
+def test_a_line_shows_unknown_values():
     watch, _ = tracker()
     line = plain_line(watch.status())
     assert "? left" in line

@@ -9,10 +9,9 @@ from engine import plain
 from esbas import Objective, cli
 from esbas.errors import EsbasError, InvalidValueError, UnknownNameError
 from esbas.objective import OBJECTIVES, make_objective
-from esbas.registry import Registry
 from esbas.training import ALGORITHMS, make_task, recipe_of
 from esbas.training.options import read_call
-from esbas.training.portfolios import find_algorithm, read_recipe
+from esbas.training.portfolios import read_recipe
 from esbas.training.runs.episode_log import read_episodes
 from training.plugins import BRIEF, Steady
 
@@ -25,7 +24,7 @@ def build(*members):
 
 @pytest.fixture
 def registered(monkeypatch):
-    """Names that are registered within a test are forgotten after it."""
+    """Names that a test registers are removed after it."""
     for registry in (ALGORITHMS, OBJECTIVES):
         monkeypatch.setattr(registry, "_entries", dict(registry._entries))
         monkeypatch.setattr(registry, "_titles", dict(registry._titles))
@@ -78,7 +77,7 @@ def test_a_class_is_registered_with_a_decorator(registered):
         ("training.plugins:Misnamed", InvalidValueError, "`a learner has the name that it is created with` must hold"),
     ],
 )
-def test_a_class_that_does_not_fit_gets_one_sentence(member, kind, message):
+def test_a_class_that_does_not_fit_raises_a_clear_error(member, kind, message):
     with pytest.raises(kind) as caught:
         build(member)
     assert message in str(caught.value)
@@ -114,12 +113,6 @@ def test_wrappers_are_found_by_module():
     assert [wrapped.step(0)[3] for _ in range(3)] == [False, False, True]
     with pytest.raises(EsbasError, match="did you mean 'max_episode_steps'"):
         make_task("CartPole-v1", wrappers=["gymnasium.wrappers:TimeLimit(max_episode_step=3)"])
-
-
-def test_tables_are_registries():
-    assert isinstance(ALGORITHMS, Registry)
-    assert isinstance(OBJECTIVES, Registry)
-    assert find_algorithm("dqn").title == "DQN"
 
 
 def test_a_training_with_plugins_only(tmp_path, capsys):

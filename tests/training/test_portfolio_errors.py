@@ -1,4 +1,4 @@
-"""Errors in portfolios: each is one sentence."""
+"""Errors in portfolios."""
 
 import sys
 from typing import Any
@@ -36,7 +36,7 @@ READ = [
 
 
 @pytest.mark.parametrize(("text", "kind", "message"), READ)
-def test_a_text_that_is_no_portfolio_gets_one_sentence(text, kind, message):
+def test_a_text_that_is_no_portfolio_raises_a_clear_error(text, kind, message):
     member = "[[member]]\nalgorithm = 'random'\n"
     whole = text + "\n" + member if "replay" in text else member + text if text.startswith("[[") else text
     with pytest.raises(kind) as caught:
@@ -83,7 +83,7 @@ MEMBERS = [
 
 
 @pytest.mark.parametrize(("member", "kind", "message"), MEMBERS)
-def test_a_member_that_is_wrong_gets_one_sentence(member, kind, message):
+def test_a_member_that_is_wrong_raises_a_clear_error(member, kind, message):
     with pytest.raises(kind) as caught:
         recipe_of(["random", member])
     assert message in str(caught.value)
@@ -129,7 +129,7 @@ BUILT = [
 
 
 @pytest.mark.parametrize(("member", "env", "kind", "message"), BUILT)
-def test_a_member_that_does_not_fit_the_task_gets_one_sentence(member, env, kind, message):
+def test_a_member_that_does_not_fit_the_task_raises_a_clear_error(member, env, kind, message):
     with pytest.raises(kind) as caught:
         build(["random", member], env)
     assert message in str(caught.value)
@@ -142,7 +142,7 @@ def test_members_that_do_not_fit_are_refused_before_anything_is_built(monkeypatc
         build(["dqn", "sb3.sac"])
 
 
-def test_a_memory_that_does_not_fit_gets_one_sentence():
+def test_a_memory_that_does_not_fit_raises_a_clear_error():
     text = "[replay]\ncapacity = 1_000_000_000_000\n[[member]]\nalgorithm = 'dqn'\n"
     message = (
         r"^p, \[\[member\]\] number 1, \"DQN\": a replay memory must fit into free memory, but 1,000,000,000,000 transitions need"

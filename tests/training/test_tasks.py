@@ -44,7 +44,7 @@ def test_a_task_without_end_is_fine(register):
 
 
 def test_old_versions_are_allowed():
-    assert make_task("CartPole-v0").spec.max_episode_steps == 200  # and warns of nothing
+    assert make_task("CartPole-v0").spec.max_episode_steps == 200  # without a warning
 
 
 def test_wrappers_go_from_the_inside_out():
@@ -82,7 +82,7 @@ def test_a_package_before_the_colon_is_imported(tmp_path, monkeypatch):
         ("no_such_package:X-v0", MissingExtraError, "environment 'no_such_package:X-v0': No module named 'no_such_package'"),
     ],
 )
-def test_a_task_that_is_not_there_gets_one_sentence(env_id, kind, message):
+def test_a_missing_task_raises_a_clear_error(env_id, kind, message):
     with pytest.raises(kind) as caught:
         make_task(env_id)
     assert message in str(caught.value)
@@ -97,7 +97,7 @@ def needy():
     raise gymnasium.error.DependencyNotInstalled('run `pip install "gymnasium[moon]"`')
 
 
-def test_an_environment_that_does_not_start_gets_one_sentence(register):
+def test_an_environment_that_does_not_start_raises_a_clear_error(register):
     register("EsbasBroken-v0", broken)
     register("EsbasNeedy-v0", needy)
     message = "^environment 'EsbasBroken-v0' must start, but RuntimeError: the simulator is away: fix the environment, or choose"
@@ -107,7 +107,7 @@ def test_an_environment_that_does_not_start_gets_one_sentence(register):
         make_task("EsbasNeedy-v0")
 
 
-def test_a_render_mode_that_is_not_there_gets_one_sentence():
+def test_an_unknown_render_mode_raises_a_clear_error():
     with pytest.raises(
         UnknownNameError, match="there is no render mode of environment 'CartPole-v1' named 'humen': did you mean"
     ):
@@ -134,14 +134,14 @@ def test_a_render_mode_that_is_not_there_gets_one_sentence():
         ("TimeLimit(10)", "'TimeLimit(10)' must be a name, or a name with options and plain values"),
     ],
 )
-def test_a_wrapper_that_does_not_fit_gets_one_sentence(wrapper, message):
+def test_a_wrapper_that_does_not_fit_raises_a_clear_error(wrapper, message):
     with pytest.raises(EsbasError) as caught:
         make_task("CartPole-v1", wrappers=[wrapper])
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_an_environment_that_normalises_within_itself_is_refused(register):
+def test_an_environment_that_normalises_itself_is_refused(register):
     register("EsbasNormal-v0", lambda: gymnasium.wrappers.NormalizeReward(gymnasium.make("CartPole-v1")))
     with pytest.raises(InvalidValueError, match="NormalizeReward uses running statistics"):
         make_task("EsbasNormal-v0", wrappers=["FlattenObservation"])

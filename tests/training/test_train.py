@@ -1,4 +1,4 @@
-"""`esbas train` and `esbas resume`, as people call them."""
+"""`esbas train` and `esbas resume` on the command line."""
 
 import csv
 import json
@@ -63,7 +63,7 @@ def test_a_finished_training_is_not_played_again(tmp_path, monkeypatch):
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
 
 
-def test_seeds_are_independent_of_how_many_go_at_once(tmp_path):
+def test_seeds_are_independent_of_the_number_of_jobs(tmp_path):
     at_once, in_turn = tmp_path / "at once", tmp_path / "in turn"
     seeds = ["--seeds", "0", "3", "--no-tensorboard"]
     assert cli.main(words(at_once, *seeds, "--jobs", "2", steps=120)) == 0
@@ -128,7 +128,7 @@ def test_faults_are_shown(tmp_path, capsys):
         ([], "esbas train CartPole-v1"),
     ],
 )
-def test_bad_input_is_one_sentence_before_anything_starts(tmp_path, capsys, monkeypatch, arguments, sentence):
+def test_bad_input_raises_before_anything_starts(tmp_path, capsys, monkeypatch, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", *arguments]) == 2
     output = capsys.readouterr().err
@@ -147,7 +147,7 @@ def test_a_folder_of_another_portfolio_is_refused(tmp_path, capsys, monkeypatch)
     capsys.readouterr()
     assert cli.main(command) == 2
     assert "the portfolio of a training must stay the same" in capsys.readouterr().err
-    assert cli.main(["resume", "esbas-CartPole-v1"]) == 0  # the folder has its own
+    assert cli.main(["resume", "esbas-CartPole-v1"]) == 0  # the folder has its own copy of the portfolio
 
 
 def test_the_example_works_as_it_is(tmp_path, capsys, monkeypatch):
@@ -170,7 +170,7 @@ def test_folders_of_other_commands_are_not_resumed(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_cartpole_is_mastered_with_no_other_argument(tmp_path, monkeypatch):
+def test_cartpole_is_solved_with_default_options(tmp_path, monkeypatch):
     """A mean return of 400 or more over the last 50 episodes of 60,000 steps, with at least 4 of 5 seeds."""
     monkeypatch.chdir(tmp_path)
     assert cli.main(["train", "CartPole-v1", "--seeds", *"01234"]) == 0
@@ -181,7 +181,7 @@ def test_cartpole_is_mastered_with_no_other_argument(tmp_path, monkeypatch):
 
 
 class Frail(gym.Wrapper[Any, Any, Any, Any]):
-    """CartPole that fails in its third episode, as long as it is frail."""
+    """CartPole that fails in its third episode while `frail` is true."""
 
     frail, episodes = True, 0
 
