@@ -60,7 +60,22 @@ def test_stationary_arms_and_the_scale_are_passed_on():
         for value in (100.0, 200.0, 300.0):
             each.tell(each.ask(), value)
     raw_bonus, bonus = (min(row["bonus"] for row in each.explain().values()) for each in (raw, scaled))
-    assert bonus == pytest.approx(200 * raw_bonus)  # 200 is the spread of the values
+    assert bonus == pytest.approx(500 / 3 * raw_bonus)  # twice the mean of the deviations 0, 100, 150
+
+
+def test_xi_and_epochs_arrive_where_they_belong():
+    assert make_selector("ssbas", ARMS, xi=2.0).bandit.xi == 2.0
+    assert make_selector("esbas", ARMS, xi=0.5).bandit.xi == 0.5
+    assert make_selector("ucb1", ARMS, xi=3.0).bandit.xi == 3.0
+    for name in ("fixed:b", "uniform", "esbas", "klucb", "linear-thompson"):
+        selector = make_selector(name, ARMS, epochs=[3, 5])
+        assert not selector.online
+        assert [selector.ask(context=(1.0,)).epoch for _ in range(9)] == [0] * 3 + [1] * 5 + [2]
+    assert make_selector("uniform", ARMS).online
+    for name, options in (("ssbas", {"epochs": [3]}), ("klucb", {"xi": 1.0}), ("uniform", {"xi": 1.0})):
+        (key,) = options
+        with pytest.raises(InvalidValueError, match=rf"the selector has a parameter {key}.*selector='{name}'.*leave it out"):
+            make_selector(name, ARMS, **options)
 
 
 @pytest.mark.parametrize(

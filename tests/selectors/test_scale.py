@@ -1,8 +1,10 @@
 """Values of any size and sign: `scale="auto"` must not depend on units or on later values."""
 
+import json
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,16 +84,81 @@ def test_a_bandits_own_spread_is_kept_if_values_are_raw():
     assert selector.explain()["a"]["bonus"] == pytest.approx(10 * math.sqrt(0.25 * math.log(2)))
 
 
-def test_the_range_is_that_of_the_observed_values():
+def test_the_spread_and_the_range_by_hand():
     scale = Scale("auto")
     assert (scale.spread, scale.unit(3.0)) == (1.0, 0.5)
     scale.see(-10.0)
-    assert (scale.spread, scale.unit(-10.0)) == (1.0, 0.5)
-    scale.see(30.0)
+    assert (scale.spread, scale.unit(-10.0)) == (1.0, 0.5)  # all values are equal
+    scale.see(30.0)  # 40 from the mean -10: mean deviation 20
     assert (scale.spread, scale.unit(0.0)) == (40.0, 0.25)
+    scale.see(10.0)  # 0 from the mean 10: mean deviation 40 / 3
+    assert (scale.spread, scale.unit(0.0)) == (pytest.approx(80 / 3), 0.25)
+    for value in (10.0, 10.0, 10.0, 10.0, 10.0, 10.0):  # after 8 values the first three are forgotten: all others are equal
+        scale.see(value)
+    assert (scale.spread, scale.unit(7.0)) == (1.0, 0.5)
     assert Scale((0, 4)).unit(9.0) == 1.0
     assert Scale((0, 4)).unit(-9.0) == 0.0
     assert (Scale(None).spread, Scale(None).unit(9.0)) == (1.0, 9.0)
+
+
+def recent(t):
+    """The number of the first value that counts after t values."""
+    power = 1 << (t.bit_length() - 1)
+    return power // 2 if power >= 8 else 1
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=70))
+def test_the_scale_equals_brute_force_on_the_whole_history(values):
+    scale, deviations = Scale("auto"), []
+    for t, value in enumerate(values, 1):
+        scale.see(float(value))
+        before = values[recent(t) - 1 : t - 1]
+        mean = sum(before) / len(before) if before else value
+        deviations.append(abs(value - mean))
+        counting = deviations[recent(t) - 1 :]
+        deviation = sum(counting) / len(counting)
+        assert scale.spread == pytest.approx(2 * deviation if deviation else 1.0)
+        known = values[recent(t) - 1 : t]
+        low, high = max(min(known), mean - 4 * deviation), min(max(known), mean + 4 * deviation)
+        for probe in (-500, 0, value):
+            expected = min(max((probe - low) / (high - low), 0), 1) if high - low > 1e-9 else 0.5
+            assert scale.unit(probe) == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=40))
+def test_a_saved_scale_continues(values):
+    scale, twin = Scale("auto"), Scale("auto")
+    for value in values:
+        scale.see(value)
+    twin.load_state_dict(json.loads(json.dumps(scale.state_dict(), allow_nan=False)))
+    for value in (3.0, -7.0, 1e5):
+        scale.see(value)
+        twin.see(value)
+        assert (twin.spread, twin.unit(1.0)) == (scale.spread, scale.unit(1.0))
+
+
+EXAMPLES = {
+    "failed episodes": ((200.0, 250.0, 300.0), 20.0, [-5000.0] * 6),
+    "one outlier": ((0.2, 0.5, 0.8), 0.1, [-100.0]),
+    "an outlier after 500 rounds": ((0.2, 0.5, 0.8), 0.1, [0.5] * 500 + [-100.0]),
+    "no outlier": ((-3.0, -2.0, -1.0), 1.0, []),
+}
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("kind", [SSBAS, ESBAS])
+def test_outliers_do_not_decide_who_acts(kind, example):
+    """The best arm gets nine tenths of the last 1,000 of 3,000 rounds, whatever happened at the start."""
+    means, deviation, first = EXAMPLES[example]
+    best = 0
+    for seed in range(3):
+        rng, selector = np.random.default_rng(seed), kind("abc", seed=seed)
+        for number in range(3000):
+            choice = selector.ask()
+            value = means["abc".index(choice.arm)] + deviation * rng.normal()
+            selector.tell(choice, first[number] if number < len(first) else value)
+            best += number >= 2000 and choice.arm == "c"
+    assert best / 3000 >= 0.9
 
 
 @pytest.mark.parametrize("scale", ["automatic", (1, 1), (2, 1), (0, math.inf), (0, math.nan), (1,), (0, 1, 2), 3])

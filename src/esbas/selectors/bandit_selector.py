@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from esbas.bandits.bandit import BanditFactory
@@ -12,47 +13,78 @@ from esbas.selectors.selector import Choice, Pick, Selector
 ScaleSpec = Literal["auto"] | tuple[float, float] | None
 
 
-class Scale:
-    """Makes values of any size and sign comparable, from what has been seen so far.
+@dataclass(slots=True)
+class _Block:
+    """Sums over some of the values, as differences to the first value of all."""
 
-    The range of the values is that seen so far ("auto"), given ((low, high)), or not used (None: bandits see raw values).
+    count: int = 0
+    total: float = 0.0
+    deviations: float = 0.0  # absolute, from the mean of the recent values before them
+    low: float = math.inf
+    high: float = -math.inf
+
+
+class Scale:
+    """Makes values of any size and sign comparable, using only what has been seen so far.
+
+    With "auto", `spread` is twice the mean absolute deviation of recent values from their mean: 1 for fair coin flips of 0 and 1.
+    `unit` maps the range of recent values, cut off at four deviations from their mean, to [0, 1]. Values are summed up in two
+    blocks. After 4, 8, 16, ... values a new block starts and the older one is dropped, so that the last half of all values
+    always counts, and never more than the last three quarters: an outlier has little weight, and is forgotten.
+
+    With (low, high) the range is given; with None bandits see raw values.
     """
 
     def __init__(self, spec: ScaleSpec) -> None:
         self._auto, self._raw = spec == "auto", spec is None
-        self._low, self._high, self.spread = math.inf, -math.inf, 1.0
+        self.low, self.high, self.spread = 0.0, 0.0, 1.0
+        self._seen, self._origin = 0, 0.0  # the first value: small differences to it keep their digits
+        self._older, self._current = _Block(), _Block()
         if not self._auto and spec is not None:
             pair = isinstance(spec, tuple | list) and len(spec) == 2 and -math.inf < spec[0] < spec[1] < math.inf
             require(pair, 'scale is "auto", None or (low, high) with low < high', scale=spec)
-            self._low, self._high = float(spec[0]), float(spec[1])
-            self.spread = self._high - self._low
+            self.low, self.high = float(spec[0]), float(spec[1])
+            self.spread = self.high - self.low
 
     def see(self, value: float) -> None:
-        """Take a value into account: `spread` is the width of the range, 1 while all values are equal."""
-        if self._auto:
-            self._low, self._high = min(self._low, value), max(self._high, value)
-            width = self._high - self._low
-            self.spread = width if 0 < width < math.inf else 1.0
+        """Take a value into account."""
+        if not self._auto:
+            return
+        self._seen += 1
+        if self._seen == 1:
+            self._origin = value
+        elif self._seen >= 4 and self._seen & (self._seen - 1) == 0:  # a power of two
+            self._older, self._current = self._current, _Block()
+        older, current, difference = self._older, self._current, value - self._origin
+        count = older.count + current.count
+        mean = (older.total + current.total) / count if count else difference
+        current.count += 1
+        current.total += difference
+        current.deviations += abs(difference - mean)
+        current.low, current.high = min(current.low, difference), max(current.high, difference)
+        deviation = (older.deviations + current.deviations) / (count + 1)
+        self.spread = 2 * deviation if 0 < deviation < math.inf else 1.0
+        self.low = self._origin + max(min(older.low, current.low), mean - 4 * deviation)
+        self.high = self._origin + min(max(older.high, current.high), mean + 4 * deviation)
 
     def unit(self, value: float) -> float:
-        """The value mapped to [0, 1]; clipped to a given range; 1/2 while all values are equal."""
+        """The value mapped to [0, 1], clipped to the range; 1/2 while all values are equal."""
         if self._raw:
             return value
-        width = self._high - self._low
-        return min(max((value - self._low) / width, 0.0), 1.0) if 0 < width < math.inf else 0.5
+        width = self.high - self.low
+        return min(max((value - self.low) / width, 0.0), 1.0) if 0 < width < math.inf else 0.5
 
     def state_dict(self) -> dict[str, Any]:
-        """The range seen, None before the first value."""
-        seen = self._low <= self._high
-        return {"low": self._low if seen else None, "high": self._high if seen else None}
+        blocks = [[each.count, each.total, each.deviations] for each in (self._older, self._current)]
+        ranges = [[each.low, each.high] if each.count else None for each in (self._older, self._current)]
+        own = {"seen": self._seen, "origin": self._origin, "low": self.low, "high": self.high, "spread": self.spread}
+        return own | {"blocks": blocks, "ranges": ranges}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["low"] is None:
-            self._low, self._high, self.spread = math.inf, -math.inf, 1.0
-        else:
-            self._low, self._high = state["low"], state["high"]
-            width = self._high - self._low
-            self.spread = width if 0 < width < math.inf else 1.0
+        self._seen, self._origin = state["seen"], state["origin"]
+        self.low, self.high, self.spread = state["low"], state["high"], state["spread"]
+        pairs = zip(state["blocks"], state["ranges"], strict=True)
+        self._older, self._current = (_Block(*sums, *(limits or ())) for sums, limits in pairs)
 
 
 class BanditSelector(Selector):
@@ -104,7 +136,7 @@ class BanditSelector(Selector):
             self._scale.see(value)
             if bandit.any_scale:
                 bandit.spread = self._scale.spread
-            else:
+            else:  # it cannot be rescaled afterwards: old values keep the scale of their time, until the bandit forgets them
                 value = self._scale.unit(value)
         bandit.update(self._arms.index(choice.arm), value, pull=note)
 

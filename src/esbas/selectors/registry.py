@@ -1,10 +1,11 @@
 """Selectors by name."""
 
 import inspect
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any
 
-from esbas.bandits.bandit import BANDITS, Bandit
+from esbas.bandits.bandit import BANDITS, Bandit, BanditFactory
 from esbas.errors import InvalidValueError, require, unknown
 from esbas.registry import import_object
 from esbas.selectors.bandit_selector import BanditSelector, ScaleSpec
@@ -13,7 +14,14 @@ from esbas.selectors.selector import SELECTORS, Selector
 
 
 def make_selector(
-    name: str, arms: Iterable[str], *, stationary: Collection[str] = (), scale: ScaleSpec = "auto", seed: int = 0
+    name: str,
+    arms: Iterable[str],
+    *,
+    stationary: Collection[str] = (),
+    scale: ScaleSpec = "auto",
+    xi: float | None = None,
+    epochs: Sequence[int] | None = None,
+    seed: int = 0,
 ) -> Selector:
     """The selector with this name.
 
@@ -24,20 +32,36 @@ def make_selector(
         arms: the names of the learners.
         stationary: the arms whose learners never learn.
         scale: see `BanditSelector`; for selectors that have this parameter.
+        xi: the parameter of UCB1 in "ssbas", "esbas" and "ucb1"; None: the default of the selector.
+        epochs: the lengths of the epochs, for selectors that can have epochs; None: the default of the selector. With the epochs
+            of ESBAS, "fixed:NAME" makes the canonical runs that ESBAS is compared with.
         seed: seed of the selector's random stream.
     """
     settings: dict[str, Any] = {"stationary": stationary, "scale": scale, "seed": seed}
+    chosen = {key: value for key, value in (("xi", xi), ("epochs", epochs)) if value is not None}
     kind, _, arm = name.partition(":")
     if kind.lower() == "fixed":
         require(arm != "", 'a fixed selector needs its arm, as in "fixed:NAME"', selector=name)
-        return Fixed(arms, arm=arm, seed=seed)
+        return _made(partial(Fixed, arm=arm), name, arms, settings, chosen)
     factory = _find(name)
     if isinstance(factory, type) and issubclass(factory, Bandit):
-        return BanditSelector(arms, bandit=factory, **settings)
+        bandit: BanditFactory = factory
+        if xi is not None and "xi" in inspect.signature(factory).parameters:
+            bandit = partial(bandit, xi=chosen.pop("xi"))
+        return _made(partial(BanditSelector, bandit=bandit), name, arms, settings, chosen)
     if not (isinstance(factory, type) and issubclass(factory, Selector)):
         raise InvalidValueError(f"{name!r} must name a selector or a bandit, but names {factory!r}: see esbas.Selector")
-    takes = inspect.signature(factory).parameters
-    return factory(arms, **{key: value for key, value in settings.items() if key in takes})
+    return _made(factory, name, arms, settings, chosen)
+
+
+def _made(
+    factory: Callable[..., Selector], name: str, arms: Iterable[str], settings: dict[str, Any], chosen: dict[str, Any]
+) -> Selector:
+    """Settings are passed as far as the selector has them; what the user chose must be one of its parameters."""
+    parameters = inspect.signature(factory).parameters
+    for key, value in chosen.items():
+        require(key in parameters, f"the selector has a parameter {key}", "leave it out", selector=name, **{key: value})
+    return factory(arms, **{key: value for key, value in (settings | chosen).items() if key in parameters})
 
 
 def selector_names() -> list[str]:
