@@ -37,14 +37,15 @@ class Scale:
 
     def __init__(self, spec: ScaleSpec) -> None:
         self._auto, self._raw = spec == "auto", spec is None
-        self.low, self.high, self.spread = 0.0, 0.0, 1.0
+        self._low, self._high, self.spread = 0.0, 0.0, 1.0
         self._seen, self._origin = 0, 0.0  # the first value: small differences to it keep their digits
+        self._mean = 0.0  # of the recent values before the last one, as a difference to the first
         self._older, self._current = _Block(), _Block()
         if not self._auto and spec is not None:
             pair = isinstance(spec, tuple | list) and len(spec) == 2 and -math.inf < spec[0] < spec[1] < math.inf
             require(pair, 'scale is "auto", None or (low, high) with low < high', scale=spec)
-            self.low, self.high = float(spec[0]), float(spec[1])
-            self.spread = self.high - self.low
+            self._low, self._high = float(spec[0]), float(spec[1])
+            self.spread = self._high - self._low
 
     def see(self, value: float) -> None:
         """Take a value into account."""
@@ -53,38 +54,54 @@ class Scale:
         self._seen += 1
         if self._seen == 1:
             self._origin = value
-        elif self._seen >= 4 and self._seen & (self._seen - 1) == 0:  # a power of two
+        elif self._seen & (self._seen - 1) == 0 and self._seen >= 4:  # a power of two
             self._older, self._current = self._current, _Block()
         older, current, difference = self._older, self._current, value - self._origin
-        count = older.count + current.count
-        mean = (older.total + current.total) / count if count else difference
+        count, total = older.count + current.count, older.total + current.total
+        distance = difference - total / count if count else 0.0
         current.count += 1
         current.total += difference
-        current.deviations += abs(difference - mean)
-        current.low, current.high = min(current.low, difference), max(current.high, difference)
-        deviation = (older.deviations + current.deviations) / (count + 1)
-        self.spread = 2 * deviation if 0 < deviation < math.inf else 1.0
-        self.low = self._origin + max(min(older.low, current.low), mean - 4 * deviation)
-        self.high = self._origin + min(max(older.high, current.high), mean + 4 * deviation)
+        current.deviations += distance if distance >= 0 else -distance
+        if difference < current.low:
+            current.low = difference
+        if difference > current.high:
+            current.high = difference
+        spread = 2 * (older.deviations + current.deviations) / (count + 1)
+        self.spread = spread if 0 < spread < math.inf else 1.0
+        self._mean = difference - distance
+
+    def range(self) -> tuple[float, float]:
+        """What is mapped to 0 and 1: the given range, or that of recent values, cut off at four deviations from their mean."""
+        if self._auto and self._seen:
+            older, current, reach = self._older, self._current, 4 * self._deviation()
+            low = max(min(older.low, current.low), self._mean - reach)
+            return self._origin + low, self._origin + min(max(older.high, current.high), self._mean + reach)
+        return self._low, self._high
+
+    def _deviation(self) -> float:
+        older, current = self._older, self._current
+        return (older.deviations + current.deviations) / (older.count + current.count)
 
     def unit(self, value: float) -> float:
         """The value mapped to [0, 1], clipped to the range; 1/2 while all values are equal."""
         if self._raw:
             return value
-        width = self.high - self.low
-        return min(max((value - self.low) / width, 0.0), 1.0) if 0 < width < math.inf else 0.5
+        low, high = self.range()
+        width = high - low
+        return min(max((value - low) / width, 0.0), 1.0) if 0 < width < math.inf else 0.5
 
     def state_dict(self) -> dict[str, Any]:
         blocks = [[each.count, each.total, each.deviations] for each in (self._older, self._current)]
         ranges = [[each.low, each.high] if each.count else None for each in (self._older, self._current)]
-        own = {"seen": self._seen, "origin": self._origin, "low": self.low, "high": self.high, "spread": self.spread}
-        return own | {"blocks": blocks, "ranges": ranges}
+        return {"seen": self._seen, "origin": self._origin, "mean": self._mean, "blocks": blocks, "ranges": ranges}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._seen, self._origin = state["seen"], state["origin"]
-        self.low, self.high, self.spread = state["low"], state["high"], state["spread"]
+        self._seen, self._origin, self._mean = state["seen"], state["origin"], state["mean"]
         pairs = zip(state["blocks"], state["ranges"], strict=True)
         self._older, self._current = (_Block(*sums, *(limits or ())) for sums, limits in pairs)
+        if self._auto:
+            spread = 2 * self._deviation() if self._seen else 0.0
+            self.spread = spread if 0 < spread < math.inf else 1.0
 
 
 class BanditSelector(Selector):
