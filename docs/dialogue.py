@@ -53,8 +53,8 @@ def agreement(summary: dict[str, Any]) -> str:
     worst = {verdict: sum(row["worst_agrees"] == verdict for row in rows) for verdict in verdicts}
     runs = next(iter(rows))["w_best"]["runs"]
     return (
-        f"Measured over {runs:,} runs. *w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the two "
-        f"intervals combined, {verdicts['reading only']} more have the same colour but a different size, {verdicts['no']} have "
+        f"Measured over {runs:,} runs. *w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the "
+        f"interval of the difference, {verdicts['reading only']} more have the same colour but a different size, {verdicts['no']} have "
         f"a different colour. "
         f"*w. worst*: {worst['yes']} agree within the intervals, {worst['reading only']} more within a factor of two, "
         f"{worst['no']} do not."

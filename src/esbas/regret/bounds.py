@@ -59,8 +59,14 @@ def canonical_growth(own: float) -> Growth:
 
 
 def absolute_growth(gap: float, own: float) -> Growth:
-    """The order of ρ_abs that follows from Theorem 3: the larger of the canonical and the short-sighted regret."""
-    return max(canonical_growth(own), short_sighted_growth(gap))
+    """The order of ρ_abs that follows from Theorem 3: the larger of the canonical and the short-sighted regret.
+
+    Exponents that differ by rounding alone, such as 0.3 and 1 - 0.7, are equal.
+    """
+    canonical, short_sighted = canonical_growth(own), short_sighted_growth(gap)
+    if math.isclose(canonical.exponent, short_sighted.exponent, rel_tol=0.0, abs_tol=1e-12):
+        return Growth(short_sighted.exponent, max(canonical.log_power, short_sighted.log_power))
+    return max(canonical, short_sighted)
 
 
 def table_1_absolute(gap: float, own: float) -> Growth | None:

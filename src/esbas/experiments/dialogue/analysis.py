@@ -1,5 +1,6 @@
 """The paper's table from the outcomes: relative pseudo-regrets with paired intervals, compared with the paper."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -51,18 +52,21 @@ class RowResult:
         return _reading(self.w_best.mean, self.w_best.ci95)
 
     def agrees(self) -> str | None:
-        """Whether the paper's "w. best" and ours agree within their intervals, or at least have the same colour."""
+        """Whether the paper's "w. best" and ours agree within the interval of their difference, or at least have the same colour.
+
+        The two results are independent, so the half widths of their intervals are combined in quadrature.
+        """
         if self.paper is None:
             return None
-        if abs(self.w_best.mean - self.paper.w_best) <= self.w_best.ci95 + PAPER_INTERVAL:
+        if abs(self.w_best.mean - self.paper.w_best) <= math.hypot(self.w_best.ci95, PAPER_INTERVAL):
             return YES
         return READING if self.reading == _reading(self.paper.w_best, PAPER_INTERVAL) else NO
 
     def worst_agrees(self) -> str | None:
-        """Whether "w. worst" agrees within the intervals, or at least up to a factor of two."""
+        """Whether "w. worst" agrees within the interval of the difference, or at least up to a factor of two."""
         if self.paper is None:
             return None
-        if abs(self.w_worst.mean - self.paper.w_worst) <= self.w_worst.ci95 + PAPER_INTERVAL:
+        if abs(self.w_worst.mean - self.paper.w_worst) <= math.hypot(self.w_worst.ci95, PAPER_INTERVAL):
             return YES
         return READING if 0.5 <= self.w_worst.mean / self.paper.w_worst <= 2 else NO
 
