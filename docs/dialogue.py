@@ -54,10 +54,10 @@ def agreement(summary: dict[str, Any]) -> str:
     runs = next(iter(rows))["w_best"]["runs"]
     return (
         f"Measured over {runs:,} runs. *w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the "
-        f"interval of the difference, {verdicts['reading only']} more have the same colour but a different size, {verdicts['no']} have "
-        f"a different colour. "
-        f"*w. worst*: {worst['yes']} agree within the intervals, {worst['reading only']} more within a factor of two, "
-        f"{worst['no']} do not."
+        f"interval of the difference, {verdicts['reading only']} more have the same colour but a different size, "
+        f"{verdicts['no']} have a different colour. "
+        f"*w. worst*: {worst['yes']} agree within the interval of the difference, {worst['reading only']} more within a factor "
+        f"of two, {worst['no']} do not."
     )
 
 

@@ -35,16 +35,16 @@ def test_ucb_tuned_by_hand():
 
 
 def test_kl_ucb_by_hand():
-    # arm 0: kl(1/2, q) = -ln(4 q (1 - q)) / 2 = ln 3 / 2, so q = (1 + sqrt(2/3)) / 2
-    assert play(KLUCB(2), THREE_ROUNDS).indices()[0] == pytest.approx((1 + math.sqrt(2 / 3)) / 2)
+    # After three rounds t = 4. Arm 0: kl(1/2, q) = -ln(4 q (1 - q)) / 2 = ln 4 / 2, so q = (1 + sqrt(3/4)) / 2
+    assert play(KLUCB(2), THREE_ROUNDS).indices()[0] == pytest.approx((1 + math.sqrt(3 / 4)) / 2)
     bandit = play(KLUCB(3), [(0, 0.0), (1, 1.0), (2, 0.0)])
-    assert bandit.indices().tolist() == pytest.approx([2 / 3, 1.0, 2 / 3])  # kl(0, q) = -ln(1 - q) = ln 3
+    assert bandit.indices().tolist() == pytest.approx([3 / 4, 1.0, 3 / 4])  # kl(0, q) = -ln(1 - q) = ln 4
 
 
 @pytest.mark.parametrize("c", [0, 3])
 def test_kl_ucb_is_defined_at_ln_ln_1(c):
-    bandit = play(KLUCB(1, c=c), [(0, 0.3)])
-    assert bandit.indices().tolist() == [0.3]  # no bonus after one round
+    index = play(KLUCB(1, c=c), [(0, 0.3)]).indices()[0]
+    assert 0.3 * math.log(0.3 / index) + 0.7 * math.log(0.7 / (1 - index)) == pytest.approx(0.0 if c else math.log(2))  # t = 2
     assert kl_ucb_level(0.5, c) == kl_ucb_level(1, c) == 0.0  # discounted counts may add up to less than one
     assert kl_ucb_level(math.e, 3) == 1.0  # ln ln e = 0
     assert kl_ucb_level(math.exp(math.e), 3) == pytest.approx(math.e + 3)
@@ -151,7 +151,7 @@ def kl_index(history, arm):
         q = (low + high) / 2
         first = mean * math.log(mean / q) if mean > 0 else 0.0
         second = (1 - mean) * math.log((1 - mean) / (1 - q)) if mean < 1 and q < 1 else 0.0
-        if history.count(arm) * (first + second) <= math.log(max(history.count(), 1)):
+        if history.count(arm) * (first + second) <= math.log(history.count() + 1):
             low = q
         else:
             high = q

@@ -40,9 +40,9 @@ def kl_upper_bound(mean: float, divergence: float) -> float:
 
 @BANDITS.register("klucb")
 class KLUCB(IndexBandit):
-    """The largest q with n_k kl(x_k, q) <= ln n + c ln ln n: Garivier & Cappé (2011); they recommend c = 0.
+    """The largest q with n_k kl(x_k, q) <= ln t + c ln ln t: Garivier & Cappé (2011), Algorithm 1; they recommend c = 0.
 
-    n_k pulls and mean x_k of arm k, n pulls in total. Rewards lie in [0, 1].
+    n_k pulls and mean x_k of arm k; t is the number of the next round, one more than the pulls so far. Rewards lie in [0, 1].
     """
 
     use = "0/1 rewards, or any in [0, 1]"
@@ -54,4 +54,4 @@ class KLUCB(IndexBandit):
         self.c = c
 
     def index(self, mean: float, pulls: float) -> float:
-        return kl_upper_bound(min(max(mean, 0.0), 1.0), kl_ucb_level(self.memory.total, self.c) / pulls)
+        return kl_upper_bound(min(max(mean, 0.0), 1.0), kl_ucb_level(self.memory.total + 1, self.c) / pulls)

@@ -24,7 +24,7 @@ class SWUCB(UCB1):
 
     setting = "changing arms"
     use = "arms that change abruptly, a few times"
-    guarantee = "O(√(B T) ln T) for B breaks known in advance"
+    guarantee = "O(√(B T ln T)) for B breaks known in advance and w = 2 √(T ln T / B)"
 
     def __init__(
         self, n_arms: int, *, window: int | None = None, horizon: int = DEFAULT_HORIZON, xi: float = 0.5, rng: Rng = None
