@@ -219,7 +219,9 @@ def table():
 
 
 @pytest.mark.parametrize(
-    "failure", [RuntimeError("no state"), SystemExit(1), {"object": object()}, {1: "key"}, {"array": np.array([None])}], ids=repr
+    "failure",
+    [RuntimeError("no state"), SystemExit(1), {"object": object()}, {1: "key"}, {"array": np.array([None])}],
+    ids=["raises", "exits", "object", "key", "array"],
 )
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
 def test_a_learner_that_cannot_be_saved_does_not_keep_the_others_from_it(tmp_path, selector, failure):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from esbas import seeding
-from esbas.errors import require
+from esbas.errors import describe, require
 from esbas.learner import LEARNER_ATTRIBUTES, LEARNER_METHODS, POLICY_METHODS
 from esbas.trajectory import Trajectory, TrajectorySet
 
@@ -54,11 +54,17 @@ def serve(connection: Connection, make: Callable[[], Any]) -> None:
     """Build the learner and handle requests until the parent closes the connection or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, too, which decides what to do
     _end_with_parent()
-    server = _LearnerServer()
-    connection.send_bytes(server.answer(pickle.dumps(Request("build", (make,), None, []))))
+    if hasattr(os, "register_at_fork"):  # a fork must not keep the connection open after the end of this process
+        os.register_at_fork(after_in_child=connection.close)
+    server, process = _LearnerServer(), os.getpid()
+    request = pickle.dumps(Request("build", (make,), None, []))
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send_bytes(server.answer(connection.recv_bytes()))
+            answer = server.answer(request)
+            if os.getpid() != process:  # the learner forked: only one process answers
+                os._exit(1)
+            connection.send_bytes(answer)
+            request = connection.recv_bytes()
 
 
 class _LearnerServer:
@@ -83,7 +89,7 @@ class _LearnerServer:
                 arguments = *arguments, rng
             return self._packed(getattr(self, method)(*arguments), "", rng)
         except BaseException as reason:  # the process stays alive even after SystemExit
-            return self._packed(None, f"{type(reason).__name__}: {reason}", rng)
+            return self._packed(None, describe(reason), rng)
 
     def _packed(self, value: Any, error: str, rng: np.random.Generator | None) -> bytes:
         return pickle.dumps(Answer(value, error, None if rng is None else seeding.state_of(rng), len(self._data)))
