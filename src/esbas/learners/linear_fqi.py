@@ -111,7 +111,7 @@ class LinearFQI:
     def epoch(self) -> int:
         """0 before the first `learn`, 1 after it, and one more whenever the number of trajectories has doubled since then.
 
-        If a selector's epochs have the lengths 1, 2, 4, ... (ESBAS) or n, n, 2n, 4n, ... (the paper's dialogue), this is its epoch.
+        If a selector's epochs have the lengths 1, 2, 4, ... (ESBAS) or n, n, 2n, 4n, ... (the dialogue), this is its epoch.
         Online selectors call `learn` before every episode; the epoch then grows with the logarithm of the number of episodes.
         """
         return (self._cursor.trajectories // self._first).bit_length() if self._first else 0
