@@ -79,6 +79,7 @@ def frozen(values: ArrayLike, *, copy: bool = True) -> Array:
     """The values as a read-only array; copied if the caller could still write to them."""
     array = np.asarray(values)
     if array.flags.writeable:
-        array = array.copy() if copy and array is values else array.view()
+        if array is values:
+            array = array.copy() if copy else array.view()
         array.flags.writeable = False
     return array

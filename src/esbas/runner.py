@@ -64,6 +64,7 @@ class Loop(Iterator[EpisodeRecord]):
         self.env, self.roster, self.selector, self.objective, self.budget = env, roster, selector, objective, budget
         self.seed, self.max_steps, self.keep_data = seed, max_steps, keep_data
         self.data = TrajectorySet()
+        self._shared = self.data.read_only()  # what the members see
         self.number = 0  # episodes so far
         self.steps = 0  # environment steps so far
 
@@ -117,7 +118,7 @@ class Loop(Iterator[EpisodeRecord]):
             for member in self.roster.present if self.keep_data and self.number else ():
                 if member.learn is not None:
                     try:
-                        member.learn(self.data)
+                        member.learn(self._shared)
                     except BaseException as error:  # whatever it is, the run continues; `blame` raises Ctrl-C again
                         self.roster.blame(member, "learn", error)
                     else:

@@ -75,6 +75,7 @@ class _LearnerServer:
         self._policies: dict[int, Any] = {}
         self._created = 0  # number of policies so far
         self._data = TrajectorySet()
+        self._shared = self._data.read_only()  # what the learner sees
         self._generators: dict[str, np.random.Generator] = {}  # by the name of the bit generator
 
     def answer(self, message: bytes) -> bytes:
@@ -114,10 +115,11 @@ class _LearnerServer:
         """Add new trajectories with the names of the members that acted, then learn from all of them."""
         if since == 0:
             self._data = TrajectorySet()
+            self._shared = self._data.read_only()
         require(since == len(self._data), "trajectories arrive in order", since=since, trajectories=len(self._data))
         for trajectory, arm in new:
             self._data.append(trajectory, arm=arm)
-        self._learner.learn(self._data)
+        self._learner.learn(self._shared)
 
     def state_dict(self) -> bytes:
         """The learner's state, pickled, so that the parent can keep it without unpickling it."""
