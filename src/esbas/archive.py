@@ -25,6 +25,11 @@ def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> Non
         np.savez(file, allow_pickle=False, json=np.frombuffer(text.encode(), np.uint8), **arrays)
 
 
+def check(state: Any) -> None:
+    """Raise a SaveFileError unless `write` can store this: plain data and arrays."""
+    _pack(state, {})
+
+
 def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Read what `write` wrote."""
     where = repr(str(path))

@@ -51,10 +51,35 @@ def require_alike(name: str, new: Array, old: Array) -> None:
         raise InvalidValueError(f"{name} must all be alike, but got {got} after {kept}: flatten or pad them")
 
 
+class ReadOnlyDict(dict[Any, Any]):
+    """A dictionary that cannot be changed. Copies of it can."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("this dictionary is read-only: copy it first")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def read_only_copy(value: Any) -> Any:
+    """A read-only copy of an array, or of a tuple, list or dictionary of arrays; anything else is returned as it is."""
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    elif type(value) in (tuple, list):
+        value = tuple(map(read_only_copy, value))
+    elif isinstance(value, dict):
+        value = ReadOnlyDict({key: read_only_copy(item) for key, item in value.items()})
+    return value
+
+
 def frozen(values: ArrayLike, *, copy: bool = True) -> Array:
     """The values as a read-only array; copied if the caller could still write to them."""
     array = np.asarray(values)
     if array.flags.writeable:
-        array = array.copy() if copy and array is values else array.view()
+        if array is values:
+            array = array.copy() if copy else array.view()
         array.flags.writeable = False
     return array

@@ -75,6 +75,25 @@ def require(holds: bool, rule: str, remedy: str = "", /, **got: object) -> None:
         raise InvalidValueError(f"`{rule}` must hold, but got {values}" + (f": {remedy}" if remedy else ""))
 
 
+LONGEST_MESSAGE = 2000  # characters of a foreign error that are kept
+
+
+def describe(error: BaseException | str) -> str:
+    """The type and the message of an error of foreign code, cut to a length and to characters that any file can store."""
+    if isinstance(error, str):
+        text = error
+    else:
+        try:
+            text = f"{type(error).__name__}: {error}"
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # its __str__ raises
+            text = f"{type(error).__name__}: (its message cannot be shown)"
+    if len(text) > LONGEST_MESSAGE:
+        text = f"{text[:LONGEST_MESSAGE]} ... ({len(text):,} characters)"
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
 def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> UnknownNameError:
     """The error for a name that is not among the known ones, with the nearest one as a suggestion, or `otherwise` all of them."""
     names = list(known)

@@ -3,16 +3,18 @@
 This file stands beside the loop: as long as all learners work, the loop only reads the attributes of its members.
 """
 
-import contextlib
+import os
+import signal
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from esbas import limits, spaces
+from esbas import archive, limits, spaces
 from esbas.columns import Array
-from esbas.errors import SaveFileError
+from esbas.errors import SaveFileError, describe
 from esbas.learner import Learner, Policy
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
@@ -27,7 +29,7 @@ class Fault:
     """What a learner did wrong, and for how many episodes it is dismissed."""
 
     arm: str
-    where: str  # "learn", "step", "policy", "act" or "log_probs"
+    where: str  # "learn", "step", "policy", "act", "log_probs" or "state_dict"
     message: str
     dismissed: int
 
@@ -63,8 +65,13 @@ class Member:
 
     def try_policy(self) -> None:
         """Get the policy; errors outside an episode are ignored, and the policy is requested again when it is needed."""
-        with contextlib.suppress(Exception):
+        process = os.getpid()
+        try:
             self.policy = self.new_policy()
+        except BaseException as error:
+            end_fork(process)
+            raise_unless_fault(error)
+        end_fork(process)
 
     def _step_through(self, data: TrajectorySet) -> None:
         """For learners that only have `step`: pass them what is new, transition by transition."""
@@ -86,7 +93,9 @@ class Roster:
         self._action_space = action_space
         self.actions = spaces.allowed_actions(action_space)
         self.number = 1  # of the current episode
+        self.process = os.getpid()  # that plays the current episode
         self.faults: list[Fault] = []  # of the current episode
+        self.faults_of_saving: list[Fault] = []  # since then; the next record contains them
         self.members: dict[str, Member] = {}
         self.present: list[Member] = []  # not dismissed in this episode
         self.dismissed = False  # whether any member is
@@ -110,27 +119,31 @@ class Roster:
         """The names of the members that may be chosen; None for all, also if all are dismissed."""
         return [member.name for member in self.present] or None
 
-    def blame(self, member: Member, where: str, error: Exception | str) -> None:
-        """Record a fault and dismiss the member. Only the first fault in an episode extends the dismissal."""
+    def blame(self, member: Member, where: str, error: BaseException | str) -> None:
+        """Record a fault and dismiss the member. Only the first fault in an episode extends the dismissal.
+
+        Errors that are not the member's fault, such as Ctrl-C, are raised again.
+        """
+        end_fork(self.process)
+        raise_unless_fault(error)
         if member.away_until <= self.number:
             member.strikes += 1
             member.away_until = self.number + min(2 ** (member.strikes - 1), LONGEST_DISMISSAL)
-        message = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        self.faults.append(Fault(member.name, where, message, member.away_until - self.number))
+        self.faults.append(Fault(member.name, where, describe(error), member.away_until - self.number))
         self.present = [other for other in self.present if other is not member]
         self.dismissed = True
 
     def log_probs(self, trajectory: Trajectory, arm: str) -> Array | None:
         """Log-probabilities of a trajectory's actions under the arm's policy, (T,); None if it cannot compute them."""
         member = self.members[arm]
-        compute = getattr(member.policy, "log_probs", None)
-        if compute is None:
-            return None
         try:
+            compute = getattr(member.policy, "log_probs", None)
+            if compute is None:
+                return None
             found = np.asarray(compute(trajectory.observations[:-1], trajectory.actions), float)
             if found.shape != (len(trajectory),):
                 raise TypeError(f"log_probs returned an array of shape {found.shape} for {len(trajectory)} actions")
-        except Exception as error:
+        except BaseException as error:
             self.blame(member, "log_probs", error)
             return None
         return found
@@ -141,23 +154,68 @@ class Roster:
         return spaces.random_action(self._action_space, rng), spaces.uniform_log_prob(self._action_space)
 
     def state_dict(self) -> dict[str, Any]:
-        """The learners' own states and their faults so far."""
-        state = {}
-        for name, member in self.members.items():
-            own = _savable(member.learner).state_dict()
-            state[name] = {"learner": own} | {key: getattr(member, key) for key in _SAVED}
-        return state
+        """The learners' own states and their faults so far.
+
+        A learner whose `state_dict` fails is blamed. The state contains its fault instead, and a resumed run starts with the
+        learner as it was built.
+        """
+        return {name: self._state_of(member) for name, member in self.members.items()}
+
+    def _state_of(self, member: Member) -> dict[str, Any]:
+        state: dict[str, Any] = {"learner": None, "fault": None}
+        learner, self.process = _savable(member.learner), os.getpid()
+        try:
+            own = learner.state_dict()
+            end_fork(self.process)
+            archive.check(own)
+            state["learner"] = own
+        except BaseException as error:
+            self.blame(member, "state_dict", error)
+            fault = self.faults.pop()
+            self.faults_of_saving.append(fault)
+            state["fault"] = asdict(fault)
+        return state | {key: getattr(member, key) for key in _SAVED}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for name, member in self.members.items():
             saved = state[name]
-            _savable(member.learner).load_state_dict(saved["learner"])
-            member.try_policy()
             for key in _SAVED:
                 setattr(member, key, saved[key])
+            if saved["fault"] is None:
+                _savable(member.learner).load_state_dict(saved["learner"])
+            else:  # it was not saved: it learns from all data again
+                member.learnt = 0
+                self.faults_of_saving.append(Fault(**saved["fault"]))
+            member.try_policy()
 
 
 _SAVED = "learnt", "strikes", "away_until"
+
+
+def end_fork(process: int) -> None:
+    """End this process if it is a fork of `process` that a learner has made: it must not continue as the program."""
+    if os.getpid() != process:
+        os._exit(1)
+
+
+def raise_unless_fault(error: BaseException | str) -> None:
+    """Raise the error again if no learner is to blame: Ctrl-C, a time limit around the run, an exit in a signal handler."""
+    if isinstance(error, Exception | str):
+        return
+    if isinstance(error, KeyboardInterrupt | limits.Interruption) or _comes_from_signal(error):
+        raise error
+
+
+def _comes_from_signal(error: BaseException) -> bool:
+    """Whether a signal handler of the program raised it, for instance `sys.exit` in a handler of SIGTERM."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
+    found: list[CodeType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        found.append(trace.tb_frame.f_code)
+        trace = trace.tb_next
+    return not codes.isdisjoint(found)
 
 
 def _savable(learner: Any) -> Any:

@@ -57,7 +57,7 @@ def _interrupted(function: Callable[..., Any], arguments: tuple[Any, ...], secon
             return _judged(function, arguments, seconds)  # for compiled code at its very end
         finally:
             alarm.over = True  # a signal that arrives from here on has no effect
-    except _Interruption as interruption:
+    except Interruption as interruption:
         alarm.over = True
         if interruption.alarm is not alarm:  # that of a call around this one
             raise
@@ -71,8 +71,8 @@ def _can_interrupt() -> bool:
     return main and signal.getsignal(signal.SIGALRM) is not None  # None: a handler that Python cannot put back
 
 
-class _Interruption(BaseException):
-    """Not an Exception, so that `except Exception` does not catch it."""
+class Interruption(BaseException):
+    """Ends a call at its time limit. Not an Exception, so that `except Exception` does not catch it."""
 
     def __init__(self, alarm: "_Alarm") -> None:
         self.alarm = alarm
@@ -114,7 +114,7 @@ class _Alarm:
             self._former_due = now + self._former_interval if self._former_interval else math.inf
             self._former(signal_number, frame)
         if now >= self._deadline:
-            raise _Interruption(self)
+            raise Interruption(self)
         self._wind()
 
 

@@ -1,7 +1,7 @@
 """The loop: the paper's Pseudo-code 1, one episode after the other."""
 
 import math
-import operator
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from esbas import seeding
-from esbas.errors import NotEpisodicError, require
+from esbas import seeding, spaces
+from esbas.columns import read_only_copy
+from esbas.errors import NotEpisodicError, SpaceError, require
 from esbas.evidence import Evidence
-from esbas.faults import Act, Fault, Member, Roster
+from esbas.faults import Act, Fault, Member, Roster, end_fork
 from esbas.learner import Policy
 from esbas.objective import Objective
 from esbas.selectors.selector import Selector
@@ -63,6 +64,7 @@ class Loop(Iterator[EpisodeRecord]):
         self.env, self.roster, self.selector, self.objective, self.budget = env, roster, selector, objective, budget
         self.seed, self.max_steps, self.keep_data = seed, max_steps, keep_data
         self.data = TrajectorySet()
+        self._shared = self.data.read_only()  # what the members see
         self.number = 0  # episodes so far
         self.steps = 0  # environment steps so far
 
@@ -77,7 +79,8 @@ class Loop(Iterator[EpisodeRecord]):
         if self.done:
             raise StopIteration
         roster, selector, number = self.roster, self.selector, self.number + 1
-        roster.number, roster.faults = number, []
+        roster.number, roster.process = number, os.getpid()
+        roster.faults, roster.faults_of_saving = roster.faults_of_saving, []
         if roster.dismissed:
             roster.begin_episode()
         self._learn()
@@ -89,7 +92,10 @@ class Loop(Iterator[EpisodeRecord]):
             value = self.objective(trajectory)
             if self.keep_data:
                 self.data.append(trajectory, arm=choice.arm)
+            if os.getpid() != roster.process:  # a member forked
+                end_fork(roster.process)
         except BaseException:  # the environment failed, or the user pressed Ctrl-C
+            end_fork(roster.process)
             selector.withdraw(choice)
             raise
         if as_chosen:
@@ -112,8 +118,8 @@ class Loop(Iterator[EpisodeRecord]):
             for member in self.roster.present if self.keep_data and self.number else ():
                 if member.learn is not None:
                     try:
-                        member.learn(self.data)
-                    except Exception as error:  # whatever it is, the run continues
+                        member.learn(self._shared)
+                    except BaseException as error:  # whatever it is, the run continues; `blame` raises Ctrl-C again
                         self.roster.blame(member, "learn", error)
                     else:
                         self._renew(member)
@@ -131,7 +137,7 @@ class Loop(Iterator[EpisodeRecord]):
             if not hasattr(policy, "act"):
                 raise TypeError(f"policy() returned {policy!r}, which has no `act`")
             member.policy = policy
-        except Exception as error:
+        except BaseException as error:
             self.roster.blame(member, "policy", error)
 
     def _play(self, chosen: Member, observation: Any, rng: np.random.Generator) -> tuple[Trajectory, bool]:
@@ -139,10 +145,12 @@ class Loop(Iterator[EpisodeRecord]):
         actor: Member | None = chosen
         act = self._actions_of(chosen)
 
-        def replace(error: Exception | str) -> Act:
+        def replace(error: BaseException | str) -> Act:
             nonlocal actor
-            if actor is not None:
-                self.roster.blame(actor, "act", error)
+            if actor is None:  # chance acted
+                broken = SpaceError(f"an action space must contain its samples, but chance {error}: fix the space")
+                raise error if isinstance(error, BaseException) else broken
+            self.roster.blame(actor, "act", error)
             actor, substitute = self._substitute()
             return substitute
 
@@ -159,7 +167,7 @@ class Loop(Iterator[EpisodeRecord]):
             self._renew(member)
         try:
             return None if member.policy is None else acting(member.policy)
-        except Exception as error:
+        except BaseException as error:
             self.roster.blame(member, "act", error)
             return None
 
@@ -178,7 +186,7 @@ class Loop(Iterator[EpisodeRecord]):
             if member.step is not None:
                 try:
                     member.step(transition)
-                except Exception as error:
+                except BaseException as error:
                     self.roster.blame(member, "step", error)
 
     def _evidence(self, trajectory: Trajectory, score: float, arm: str) -> Evidence:
@@ -222,7 +230,7 @@ def roll_out(
     rng: np.random.Generator,
     max_steps: int,
     see: Callable[[Transition], None] | None = None,
-    guard: tuple[Any, Callable[[Exception | str], Act]] | None = None,
+    guard: tuple[Any, Callable[[BaseException | str], Act]] | None = None,
 ) -> Trajectory:
     """The steps of an episode after `reset`.
 
@@ -238,31 +246,32 @@ def roll_out(
         guard: the allowed actions, and a function that returns a substitute for an `act` that failed or left them.
     """
     allowed, replace = guard or (None, None)
-    discrete = isinstance(allowed, range)
-    observation = _own(observation)
+    discrete, observation = isinstance(allowed, range), _own(observation)
     observations, actions, rewards, log_probs = [observation], [], [], []
     for _ in range(max_steps):
         while True:
             try:
                 chosen, log_prob = act(observation, rng)
-                action = _as_index(chosen) if discrete and type(chosen) is not int else chosen
+                log_prob = float(log_prob)
+                as_usual = type(chosen) is int if discrete else isinstance(chosen, np.ndarray)
+                action = chosen if as_usual else spaces.plain_action(chosen, allowed)
                 if allowed is None or action in allowed:
                     break
-                error: Exception | str = f"acted outside the action space: {chosen!r}"
-            except Exception as caught:
+                error: BaseException | str = f"acted outside the action space: {chosen!r}"
+            except BaseException as caught:
                 if replace is None:
                     raise
                 error = caught
             assert replace is not None
             act = replace(error)
-        following, reward, terminated, truncated, _ = env.step(action)
-        following, action, reward = _own(following), _own(action), float(reward)
+        stored, (following, reward, terminated, truncated, _) = _own(action), env.step(action)  # which may change the action
+        following, reward = _own(following), float(reward)
         if not math.isfinite(reward):
             require(False, "a reward is finite", "fix the environment", reward=reward)
         if see is not None:
-            see(Transition(observation, action, reward, following, terminated, truncated, log_prob))
+            see(Transition(observation, stored, reward, following, terminated, truncated, log_prob))
         observations.append(following)
-        actions.append(action)
+        actions.append(stored)
         rewards.append(reward)
         log_probs.append(log_prob)
         observation = following
@@ -276,16 +285,5 @@ def roll_out(
 
 
 def _own(value: Any) -> Any:
-    """A read-only copy of an array: an environment or a policy may write its next one into the same memory."""
-    if isinstance(value, np.ndarray):
-        value = value.copy()
-        value.flags.writeable = False
-    return value
-
-
-def _as_index(action: Any) -> int | None:
-    """The action as a plain integer; None if it is not an integer."""
-    try:
-        return operator.index(action)
-    except TypeError:
-        return None
+    """A read-only copy: an environment or a policy may write its next value into the same memory."""
+    return value if type(value) is int else read_only_copy(value)

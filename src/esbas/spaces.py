@@ -57,6 +57,19 @@ def allowed_actions(space: Any) -> Any:
     return range(int(space.start), int(space.start) + int(space.n)) if is_discrete(space) else space
 
 
+def plain_action(chosen: Any, allowed: Any) -> Any:
+    """What a policy chose (such as a tensor or a list) as an integer or an array, depending on the `allowed_actions`.
+
+    None if it is not an integer where integers are allowed.
+    """
+    if isinstance(allowed, range):
+        try:
+            return operator.index(chosen)
+        except TypeError:
+            return None
+    return chosen if getattr(allowed, "shape", None) is None else np.asarray(chosen, allowed.dtype)
+
+
 def uniform_log_prob(space: Any) -> float:
     """The log-probability (log-density) of any action under the uniform distribution; NaN where there is none."""
     if is_discrete(space):

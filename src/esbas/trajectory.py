@@ -99,6 +99,10 @@ class TrajectorySet:
         self._trajectories.append(trajectory)
         self._arms.append(arm)
 
+    def read_only(self) -> "TrajectorySet":
+        """A view of this set that cannot be changed."""
+        return _ReadOnlySet(self)
+
     def __len__(self) -> int:
         return len(self._trajectories)
 
@@ -129,7 +133,9 @@ class TrajectorySet:
             log_probs=np.concatenate([each.log_probs for each in new]),
             trajectory=np.repeat(np.arange(since, len(self)), lengths),
         )
-        return Transitions(*(frozen(column, copy=False) for column in columns))
+        for column in columns:
+            column.flags.writeable = False
+        return columns
 
     def state_dict(self) -> dict[str, Any]:
         """Everything as arrays and plain data."""
@@ -150,9 +156,23 @@ class TrajectorySet:
             terminated, truncated = state["ended"][i].tolist()
             trajectories.append(Trajectory(observations, terminated=terminated, truncated=truncated, **rows))
         require(len(state["arms"]) == len(trajectories), "there is one arm per trajectory", arms=len(state["arms"]))
-        self._trajectories, self._arms, self._kinds = [], [], ()
+        self._trajectories.clear()
+        self._arms.clear()
+        self._kinds = ()
         for trajectory, arm in zip(trajectories, state["arms"], strict=True):
             self.append(trajectory, arm=arm)
+
+
+class _ReadOnlySet(TrajectorySet):
+    """A view for members, which must not change what all share."""
+
+    def __init__(self, data: TrajectorySet) -> None:
+        self._trajectories, self._arms, self._kinds = data._trajectories, data._arms, ()
+
+    def _refuse(self, *_: Any, **__: Any) -> None:
+        raise TypeError("a learner must not change the shared trajectories: use another TrajectorySet")
+
+    append = load_state_dict = _refuse
 
 
 _COLUMNS = "observations", "actions", "rewards", "log_probs"

@@ -142,15 +142,14 @@ def test_batch_of_a_feature_map_is_used_and_gives_the_same():
     assert np.array_equal(with_batch.weights, without.weights)
 
 
-def test_epsilon_follows_the_number_of_trainings():
-    data = random_data(np.random.default_rng(5))
+def test_epsilon_follows_the_epochs_of_the_paper():
     learner = LinearFQI("fqi", lambda seen: seen, actions=3)
     seen = np.ones(4)
     for epoch in range(4):
         probabilities = sorted(np.exp(learner.policy().log_probs(np.array([seen] * 3), np.arange(3))))
         epsilon = 0.6**epoch
         assert probabilities == pytest.approx([epsilon / 3, epsilon / 3, 1 - 2 * epsilon / 3])
-        learner.learn(data)
+        learner.learn(random_data(np.random.default_rng(5), trajectories=2 ** (epoch + 1) - 1))
 
 
 def test_a_policy_does_not_change_when_its_learner_continues_to_learn():

@@ -1,9 +1,11 @@
 """The parent's side of the connection to the process of an isolated learner."""
 
+import math
 import multiprocessing
 import os
 import pickle
 import signal
+import time
 import weakref
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -13,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from esbas import seeding
-from esbas.errors import InvalidValueError, IsolationError
+from esbas.errors import InvalidValueError, IsolationError, describe
 from esbas.isolation.server import Answer, LearnerInfo, Request, serve
 from esbas.limits import too_slow
 
 STATE_TIMEOUT = 120.0  # seconds to start a process, or to save or load a state; the time limit of calls does not apply to these
+
+CHECK_EVERY = 0.5  # seconds between two checks of whether the process is alive, while it is working
 
 
 class Child:
@@ -41,7 +45,7 @@ class Child:
         try:
             pickle.dumps(self._make)
         except Exception as error:
-            problem = f"pickling {self._make!r} failed ({type(error).__name__}: {error})"
+            problem = f"pickling {self._make!r} failed ({describe(error)})"
             raise InvalidValueError(
                 f"the function that builds an isolated learner must be picklable, but {problem}: define it at the top of a module"
             ) from error
@@ -117,11 +121,13 @@ class Child:
         return answer.value
 
     def _answer(self, connection: Connection, method: str, seconds: float | None) -> Answer:
-        if not connection.poll(seconds):  # if Ctrl-C ends the wait, the answer is still to be read
+        if not self._wait(connection, seconds):  # if Ctrl-C ends the wait, the answer is still to be read
             self.kill()
             assert seconds is not None
             raise too_slow(seconds, f"{self._label()} did not finish {method} and was killed")
         try:
+            if not connection.poll():
+                raise EOFError
             answer: Answer = pickle.loads(connection.recv_bytes())  # noqa: S301  # from our child process
             self._unread = False
         except (EOFError, OSError):
@@ -134,6 +140,20 @@ class Child:
             raise
         self.trajectories = answer.trajectories
         return answer
+
+    def _wait(self, connection: Connection, seconds: float | None) -> bool:
+        """Wait until there is an answer or the process has ended; False if neither happens in time.
+
+        The end of the process need not close the connection: processes that it has forked can still have it open. They keep the
+        sentinel of the process open, too, so the process itself is checked.
+        """
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
+        while not connection.poll(max(0.0, min(CHECK_EVERY, deadline - time.monotonic()))):
+            if not self._process.is_alive():
+                return True
+            if time.monotonic() >= deadline:
+                return False
+        return True
 
     def _label(self) -> str:
         return f"the process of learner {self.info.attributes['name']!r}" if self.info else "the process of an isolated learner"

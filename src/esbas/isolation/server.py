@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from esbas import seeding
-from esbas.errors import require
+from esbas.errors import describe, require
 from esbas.learner import LEARNER_ATTRIBUTES, LEARNER_METHODS, POLICY_METHODS
 from esbas.trajectory import Trajectory, TrajectorySet
 
@@ -54,11 +54,17 @@ def serve(connection: Connection, make: Callable[[], Any]) -> None:
     """Build the learner and handle requests until the parent closes the connection or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, too, which decides what to do
     _end_with_parent()
-    server = _LearnerServer()
-    connection.send_bytes(server.answer(pickle.dumps(Request("build", (make,), None, []))))
+    if hasattr(os, "register_at_fork"):  # a fork must not keep the connection open after the end of this process
+        os.register_at_fork(after_in_child=connection.close)
+    server, process = _LearnerServer(), os.getpid()
+    request = pickle.dumps(Request("build", (make,), None, []))
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send_bytes(server.answer(connection.recv_bytes()))
+            answer = server.answer(request)
+            if os.getpid() != process:  # the learner forked: only one process answers
+                os._exit(1)
+            connection.send_bytes(answer)
+            request = connection.recv_bytes()
 
 
 class _LearnerServer:
@@ -69,6 +75,7 @@ class _LearnerServer:
         self._policies: dict[int, Any] = {}
         self._created = 0  # number of policies so far
         self._data = TrajectorySet()
+        self._shared = self._data.read_only()  # what the learner sees
         self._generators: dict[str, np.random.Generator] = {}  # by the name of the bit generator
 
     def answer(self, message: bytes) -> bytes:
@@ -83,7 +90,7 @@ class _LearnerServer:
                 arguments = *arguments, rng
             return self._packed(getattr(self, method)(*arguments), "", rng)
         except BaseException as reason:  # the process stays alive even after SystemExit
-            return self._packed(None, f"{type(reason).__name__}: {reason}", rng)
+            return self._packed(None, describe(reason), rng)
 
     def _packed(self, value: Any, error: str, rng: np.random.Generator | None) -> bytes:
         return pickle.dumps(Answer(value, error, None if rng is None else seeding.state_of(rng), len(self._data)))
@@ -108,10 +115,11 @@ class _LearnerServer:
         """Add new trajectories with the names of the members that acted, then learn from all of them."""
         if since == 0:
             self._data = TrajectorySet()
+            self._shared = self._data.read_only()
         require(since == len(self._data), "trajectories arrive in order", since=since, trajectories=len(self._data))
         for trajectory, arm in new:
             self._data.append(trajectory, arm=arm)
-        self._learner.learn(self._data)
+        self._learner.learn(self._shared)
 
     def state_dict(self) -> bytes:
         """The learner's state, pickled, so that the parent can keep it without unpickling it."""

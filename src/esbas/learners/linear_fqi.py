@@ -76,7 +76,7 @@ class LinearFQI:
         ridge: the weight of |w|² in each regression, > 0.
         tolerance: iterations stop when the weights of all actions together change by at most this much.
         max_iterations: the maximum number of iterations.
-        epsilon: the probability of a random action, as a function of the epoch (the number of calls of `learn`).
+        epsilon: the probability of a random action, as a function of the `epoch`, which goes by the amount of data.
     """
 
     stationary = False
@@ -101,15 +101,24 @@ class LinearFQI:
         self.name, self.features, self.action_space = name, features, Discrete(actions)
         self.gamma, self.ridge, self.tolerance, self.max_iterations = gamma, ridge, tolerance, max_iterations
         self._epsilon = epsilon
-        self._epoch = 0
+        self._first = 0  # the number of trajectories at the first `learn`
         self._cursor = DataCursor()  # the trajectories that the sums contain
         self._sums: dict[str, Floats] = {}  # "normals" (A, d, d) and "moments" (A, d); empty before the first `learn`
         self.weights: Floats | None = None  # (A, d); None before the first `learn`
         self._rows, self._stored = Columns(), 0  # steps that do not terminate, and the number of trajectories they come from
 
+    @property
+    def epoch(self) -> int:
+        """0 before the first `learn`, 1 after it, and one more whenever the number of trajectories has doubled since then.
+
+        If a selector's epochs have the lengths 1, 2, 4, ... (ESBAS) or n, n, 2n, 4n, ... (the dialogue), this is its epoch.
+        Online selectors call `learn` before every episode; the epoch then grows with the logarithm of the number of episodes.
+        """
+        return (self._cursor.trajectories // self._first).bit_length() if self._first else 0
+
     def policy(self) -> EpsilonGreedy:
         """Before the first `learn`, all actions have the same value."""
-        return self._policy(self._epsilon(self._epoch))
+        return self._policy(self._epsilon(self.epoch))
 
     def greedy_policy(self) -> EpsilonGreedy:
         return self._policy(0.0)
@@ -135,7 +144,7 @@ class LinearFQI:
         weights = fitted_q(inverses, self._sums["moments"], features, following, starts, *limits)
         require(bool(np.isfinite(weights).all()), "the weights are finite", "lower gamma or raise the ridge", weights=weights)
         self.weights = weights
-        self._epoch += 1
+        self._first = self._first or len(data)
 
     def _add(self, data: TrajectorySet) -> None:
         """Store the steps that do not terminate, and add those to the sums that are not in them yet."""
@@ -167,10 +176,10 @@ class LinearFQI:
 
     def state_dict(self) -> dict[str, Any]:
         """The weights and the sums. The features of single steps are computed again from the data when they are needed."""
-        return {"epoch": self._epoch, "weights": self.weights, "sums": dict(self._sums)} | self._cursor.state_dict()
+        return {"first": self._first, "weights": self.weights, "sums": dict(self._sums)} | self._cursor.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._epoch, self._cursor, self.weights = state["epoch"], DataCursor.from_state(state), state["weights"]
+        self._first, self._cursor, self.weights = state["first"], DataCursor.from_state(state), state["weights"]
         self._sums = dict(state["sums"])
         self._rows, self._stored = Columns(), 0
 

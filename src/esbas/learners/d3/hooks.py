@@ -10,7 +10,7 @@ import numpy as np
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learners.d3.names import CONTINUOUS, DISCRETE
-from esbas.learners.deep.tensors import plain, tensors
+from esbas.learners.deep.tensors import plain, require_names, require_numbers, tensors
 
 try:
     import d3rlpy
@@ -110,8 +110,12 @@ def state_of(model: Any) -> dict[str, Any]:
 
 
 def restore(model: Any, state: Mapping[str, Any]) -> None:
-    """Load a state that `state_of` returned."""
-    for name, part in _parts(model).items():
+    """Load a state that `state_of` returned. Its names and types are checked before anything is loaded."""
+    parts = _parts(model)
+    require_names("parts", state["parts"], parts)
+    require_numbers("parts", state["parts"])
+    require_numbers("gradient_steps", state["gradient_steps"])
+    for name, part in parts.items():
         part.load_state_dict(tensors(state["parts"][name]))
     model._grad_step = state["gradient_steps"]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from esbas.errors import SaveFileError
 from esbas.learners.deep.pytorch import torch
 
 
@@ -31,6 +32,12 @@ class PrivateGenerators:
         return {"numpy": bits.state | normal, "torch": self._torch.numpy().copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        current, given = self._torch.numpy(), state["torch"]
+        alike = isinstance(given, np.ndarray) and (given.dtype, given.shape) == (current.dtype, current.shape)
+        if not alike:
+            raise SaveFileError(
+                f"a saved state of PyTorch's generator must be {current.size} bytes, but is another: use the same PyTorch"
+            )
         bits, _ = self._numpy
         bits.state = state["numpy"]
         self._numpy, self._torch = (bits, dict(state["numpy"])), torch.from_numpy(np.array(state["torch"]))

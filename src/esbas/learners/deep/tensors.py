@@ -1,9 +1,11 @@
 """Conversion of PyTorch states to arrays and plain data, and back."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from esbas.errors import SaveFileError
 from esbas.learners.deep.pytorch import torch
 
 
@@ -14,6 +16,25 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def require_names(part: str, state: Any, expected: Mapping[str, Any]) -> None:
+    """Raise a SaveFileError unless the state is a dictionary with the expected keys."""
+    if not isinstance(state, dict) or set(state) != set(expected):
+        found = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__
+        raise SaveFileError(
+            f"the {part} of a saved learner must be {sorted(expected)}, but are {found}: build the learner as it was"
+        )
+
+
+def require_numbers(part: str, state: Any) -> None:
+    """Raise a SaveFileError unless the state consists of numbers and arrays of numbers, in dictionaries and lists."""
+    if isinstance(state, dict | list):
+        for item in state.values() if isinstance(state, dict) else state:
+            require_numbers(part, item)
+    elif not (state is None or isinstance(state, int | float) or (isinstance(state, np.ndarray) and state.dtype.kind in "biuf")):
+        found = f"{type(state).__name__} {str(state)[:80]!r}"
+        raise SaveFileError(f"the {part} of a saved learner must be numbers, but contain the {found}: go back to an earlier copy")
 
 
 def tensors(value: Any) -> Any:

@@ -10,11 +10,12 @@ from esbas.columns import Array
 from esbas.errors import require, unknown
 from esbas.learners.deep.pytorch import torch
 from esbas.learners.deep.replay import SharedReplay
-from esbas.learners.deep.tensors import plain, tensors
+from esbas.learners.deep.tensors import plain, require_names, require_numbers, tensors
 
 try:
     import sb3_contrib
     import stable_baselines3
+    from stable_baselines3.common.buffers import NStepReplayBuffer, ReplayBuffer
     from stable_baselines3.common.logger import Logger
     from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm as OffPolicyAlgorithm
     from stable_baselines3.common.preprocessing import is_image_space
@@ -51,10 +52,10 @@ def default_policy(task: gym.Env[Any, Any]) -> str:
 
 
 def begin(model: OffPolicyAlgorithm, replay: "ReplayView", *, total_steps: int) -> None:
-    """Do what `model.learn` does before its loop."""
+    """Do what `model.learn(total_steps, reset_num_timesteps=False)` does before its loop."""
     model.replay_buffer = replay  # type: ignore[assignment]  # `train` only samples from it
     model.set_logger(Logger(None, []))
-    model._total_timesteps = total_steps
+    model._total_timesteps = model.num_timesteps + total_steps
 
 
 def sample_action(model: OffPolicyAlgorithm, observation: Array) -> tuple[Array, Array]:
@@ -87,12 +88,32 @@ def is_due(model: OffPolicyAlgorithm, *, steps: int, episodes: int) -> bool:
 
 
 def unsupported(model: OffPolicyAlgorithm) -> str:
-    """Why the model cannot be a member; empty if it can."""
-    if model.n_envs != 1:
-        return f"has {model.n_envs} environments"
-    if model._vec_normalize_env is not None:
-        return "normalises observations with VecNormalize"
-    return "explores with gSDE" if model.use_sde else ""
+    """Why the model cannot be a member, and what to do; empty if it can."""
+    buffer: Any = model.replay_buffer  # None in a model that was loaded without an environment
+    supported = {"handle_timeout_termination": True, "n_steps": getattr(model, "n_steps", 1), "gamma": model.gamma}
+    kwargs = {name: value for name, value in model.replay_buffer_kwargs.items() if supported.get(name) != value}
+    without = "build it without"
+    for unfit, problem, remedy in (
+        (model.n_envs != 1, f"has {model.n_envs} environments", "build it with one"),
+        (model._vec_normalize_env is not None, "normalises observations with VecNormalize", without),
+        (model.use_sde, "explores with gSDE", without),
+        (isinstance(model.observation_space, gym.spaces.Dict), "is for dict observations", "flatten them with a wrapper"),
+        (buffer is not None and type(buffer) not in _BUFFERS, f"has the replay buffer {type(buffer).__name__}", without),
+        (model.optimize_memory_usage, "has optimize_memory_usage=True", without),
+        (bool(kwargs), f"has replay_buffer_kwargs={kwargs}", without),
+        (buffer is not None and buffer.size() > 0, _has_learnt(buffer), "load it from a file, which leaves its memory out"),
+    ):
+        if unfit:
+            return f"it {problem}: {remedy}"
+    return ""
+
+
+_BUFFERS = ReplayBuffer, NStepReplayBuffer
+
+
+def _has_learnt(buffer: Any) -> str:
+    size = 0 if buffer is None else buffer.size()
+    return f"has learnt before and would lose the {size:,} transitions in its own memory"
 
 
 def state_of(model: OffPolicyAlgorithm) -> dict[str, Any]:
@@ -109,7 +130,14 @@ def state_of(model: OffPolicyAlgorithm) -> dict[str, Any]:
 
 
 def restore(model: OffPolicyAlgorithm, state: dict[str, Any]) -> None:
-    """Load a state that `state_of` returned."""
+    """Load a state that `state_of` returned. Its names and types are checked before anything is loaded."""
+    current = state_of(model)
+    for part in ("parameters", "variables", "counters"):
+        require_names(part, state[part], current[part])
+        require_numbers(part, state[part])
+    require_numbers("noise", state["noise"])
+    counters = state["counters"]
+    require(all(isinstance(value, int | float) for value in counters.values()), "saved counters are numbers", counters=counters)
     model.set_parameters(tensors(state["parameters"]), device=model.device)
     for name, value in state["variables"].items():
         getattr(model, name).data.copy_(tensors(value))

@@ -30,7 +30,8 @@ class SB3Learner:
 
     Args:
         name: the name of the learner.
-        model: a model, which continues from its current state; a class; or "dqn", "qrdqn", "sac", "td3", "ddpg", "tqc".
+        model: a class; or "dqn", "qrdqn", "sac", "td3", "ddpg", "tqc"; or a model with an empty memory, which continues from its
+            current state as in `learn(total_steps, reset_num_timesteps=False)`.
         replay: the replay memory, which also defines the spaces. All members of a portfolio use the same object.
         total_steps: the length of the run, for the schedules of learning rates and exploration.
         options: arguments of the class except `env`, `seed` and the replay buffer. `policy` defaults to "CnnPolicy" for images
@@ -87,9 +88,8 @@ class SB3Learner:
     def _check_model(self) -> None:
         why = hooks.unsupported(self.model)
         if why:
-            raise InvalidValueError(
-                f"the model of learner {self.name!r} must be for one plain environment, but it {why}: build it without"
-            )
+            rule = f"the model of learner {self.name!r} must work with one plain environment and the shared memory"
+            raise InvalidValueError(f"{rule}, but {why}")
         model_shape, shape = self.model.observation_space.shape, self.observation_space.shape
         self._transposes = model_shape != shape and (shape[-1], *shape[:-1]) == model_shape
         same = self._transposes or spaces.same(self.model.observation_space, self.observation_space)

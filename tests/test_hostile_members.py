@@ -1,0 +1,307 @@
+"""Members that exit, fork, cannot be saved, or raise errors that cannot be shown do not end a run."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+from doubles import Always, BatchRecorder, Faulty, StepRecorder
+from esbas import ESBAS, SSBAS, Fixed, limits, resume, run
+from esbas.errors import SaveFileError, SpaceError, TimeLimitError
+from esbas.learners import Constant, TabularQ
+from esbas.testing import Corridor
+
+NAMES = ["bad", "good"]
+TESTS = Path(__file__).parent
+
+
+def corridor():
+    return Corridor(4, slip=0.0, max_steps=6)
+
+
+class Raising(Faulty):
+    """Raises a given error where `Faulty` raises."""
+
+    def __init__(self, where, error, **options):
+        super().__init__("bad", where, **options)
+        self._error = error
+
+    def _call(self, where):
+        try:
+            super()._call(where)
+        except RuntimeError:
+            raise self._error from None
+
+
+class Private(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), Private("mine")], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("where", ["policy", "start", "act", "learn", "step"])
+@pytest.mark.parametrize("selector", [ESBAS, SSBAS])
+def test_no_exception_of_a_learner_ends_the_run(selector, where, error):
+    records = list(run(corridor(), [Raising(where, error), Faulty("good", action=1)], selector(NAMES), episodes=12))
+    assert len(records) == 12
+    called = (where, selector) not in {("learn", SSBAS), ("step", ESBAS)}
+    messages = {fault.message for record in records for fault in record.faults}
+    assert messages == ({f"{type(error).__name__}: {error}"} if called else set())
+
+
+def test_an_exit_in_log_probs_is_a_fault():
+    class Judge(ESBAS):
+        wants = frozenset({"log_probs"})
+
+        def observe(self, choice, value, *, note, evidence):
+            super().observe(choice, value, note=note, evidence=evidence)
+            assert evidence.log_probs("bad") is None
+
+    learners = [Raising("log_probs", SystemExit()), Faulty("good", action=1)]
+    records = list(run(corridor(), learners, Judge(NAMES), episodes=4))
+    assert {fault.where for record in records for fault in record.faults} == {"log_probs"}
+
+
+@pytest.mark.parametrize("where", ["policy", "start", "act", "learn", "step"])
+def test_ctrl_c_still_ends_the_run(where):
+    selector = Fixed(NAMES, epochs=None if where == "step" else [1, 1])
+    learners = [Raising(where, KeyboardInterrupt(), fails=lambda call: call == 2), Faulty("good", action=1)]
+    episodes = run(corridor(), learners, selector, episodes=12)
+    with pytest.raises(KeyboardInterrupt):
+        list(episodes)
+    assert episodes.selector.open_choices == ()
+
+
+def test_ctrl_c_ends_the_run_when_chance_acts():
+    episodes = run(corridor(), [Faulty("bad", "act"), Faulty("good", "act")], Fixed(NAMES), episodes=3)
+    episodes.roster.random_act = Raising("act", KeyboardInterrupt()).act
+    with pytest.raises(KeyboardInterrupt):
+        next(episodes)
+
+
+def test_a_broken_action_space_is_reported_when_chance_acts():
+    episodes = run(corridor(), [Faulty("bad", "act"), Faulty("good", "act")], Fixed(NAMES), episodes=3)
+    episodes.roster.random_act = lambda observation, rng: (99, 0.0)
+    with pytest.raises(SpaceError, match="an action space must contain its samples, but chance acted outside"):
+        next(episodes)
+
+
+def test_an_exit_in_a_signal_handler_ends_the_program_and_not_the_learner():
+    class Terminated(Faulty):
+        def step(self, transition):
+            signal.raise_signal(signal.SIGUSR1)
+
+    former = signal.signal(signal.SIGUSR1, lambda *_: sys.exit(7))
+    try:
+        with pytest.raises(SystemExit):
+            next(run(corridor(), [Terminated("bad"), Faulty("good")], Fixed(NAMES), episodes=3))
+    finally:
+        signal.signal(signal.SIGUSR1, former)
+
+
+def test_the_time_limit_of_a_call_around_the_run_ends_the_run():
+    class Waiting(Faulty):
+        def step(self, transition):
+            while True:
+                pass
+
+    def whole_run():
+        list(run(corridor(), [Waiting("bad"), Faulty("good")], Fixed(NAMES), episodes=3))
+
+    with pytest.raises(TimeLimitError):
+        limits.limited(whole_run, 0.3)()
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise SystemExit("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (Unprintable(), "Unprintable: (its message cannot be shown)"),
+        (ValueError("\ud800 and \0"), "ValueError: \\ud800 and \\x00"),
+        (ValueError("x" * 1_000_000), "ValueError: " + "x" * 1988 + " ... (1,000,012 characters)"),
+    ],
+    ids=["unprintable", "surrogate", "long"],
+)
+def test_messages_can_always_be_stored(error, message):
+    record = next(run(corridor(), [Raising("act", error), Faulty("good", action=1)], Fixed(NAMES), episodes=1))
+    assert record.faults[0].message == message
+    assert record.faults[0].message.encode()
+
+
+def test_an_action_that_cannot_be_shown_is_a_fault():
+    class Odd:
+        def __repr__(self):
+            raise SystemExit
+
+    record = next(run(corridor(), [Constant("bad", Always(Odd())), Faulty("good", action=1)], Fixed(NAMES), episodes=1))
+    assert record.faults[0].message.startswith("SystemExit")
+
+
+class Tensor:
+    """Behaves like a tensor: an array on request, and an integer if it has one element."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype)
+
+    def __index__(self):
+        return int(self.values)
+
+    def __float__(self):
+        return float(self.values)
+
+
+class Watching(gymnasium.Wrapper):
+    """Records the types of the actions."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.types = set()
+
+    def step(self, action):
+        self.types.add(type(action))
+        return self.env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("task", "action", "expected"),
+    [("CartPole-v1", Tensor(1), int), ("Pendulum-v1", Tensor([0.5]), np.ndarray), ("Pendulum-v1", [0.5], np.ndarray)],
+)
+def test_environments_get_plain_integers_and_arrays(task, action, expected):
+    class Scored(Always):
+        def act_with_log_prob(self, observation, rng):
+            return self.action, Tensor(-1.5)
+
+    env = Watching(gymnasium.make(task, max_episode_steps=4))
+    episodes = run(env, [Constant("a", Scored(action))], Fixed("a"), episodes=1)
+    assert next(episodes).faults == ()
+    assert env.types == {expected}
+    assert episodes.data[0].actions.dtype == (np.int64 if expected is int else np.float32)
+    assert episodes.data[0].log_probs.tolist() == [-1.5] * 4
+
+
+@pytest.mark.parametrize("log_prob", [None, "high", np.zeros(3)], ids=str)
+def test_a_log_probability_that_is_not_a_number_is_a_fault(log_prob):
+    class Odd(Faulty):
+        def act_with_log_prob(self, observation, rng):
+            return 1, log_prob
+
+    record = next(run(corridor(), [Odd("bad"), Faulty("good", action=1)], Fixed(NAMES), episodes=1))
+    assert [(fault.arm, fault.where) for fault in record.faults] == [("bad", "act")]
+
+
+class Unsavable(StepRecorder):
+    def __init__(self, failure, name="bad"):
+        super().__init__(name, action=1)
+        self._failure = failure
+
+    def state_dict(self):
+        if isinstance(self._failure, BaseException):
+            raise self._failure
+        return self._failure
+
+    def load_state_dict(self, state):
+        raise AssertionError("it was not saved")
+
+
+def table():
+    return TabularQ("good", states=4, actions=2, rate=0.5)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [RuntimeError("no state"), SystemExit(1), {"object": object()}, {1: "key"}, {"array": np.array([None])}],
+    ids=["raises", "exits", "object", "key", "array"],
+)
+@pytest.mark.parametrize("selector", [ESBAS, SSBAS])
+def test_a_learner_that_cannot_be_saved_does_not_keep_the_others_from_it(tmp_path, selector, failure):
+    def parts():
+        return corridor(), [Unsavable(failure), table()], selector(NAMES)
+
+    episodes = run(*parts(), episodes=20)
+    for _ in range(5):
+        next(episodes)
+    good = episodes.learners[1].table.copy()
+    episodes.save(tmp_path / "run")
+    resumed = resume(tmp_path / "run", *parts())
+    assert np.array_equal(resumed.learners[1].table, good)
+    first, again = next(episodes), next(resumed)
+    assert [(fault.arm, fault.where, fault.dismissed) for fault in first.faults] == [("bad", "state_dict", 1)]
+    assert again == first  # the fault is in the next record of both, and both dismiss it
+    assert first.arm == "good"
+
+
+def test_a_learner_that_was_not_saved_learns_from_all_data_again(tmp_path):
+    def parts():
+        return corridor(), [Unsavable(RuntimeError()), table()], ESBAS(NAMES)
+
+    episodes = run(*parts(), episodes=20)
+    for _ in range(8):
+        next(episodes)
+    episodes.save(tmp_path / "run")
+    resumed = resume(tmp_path / "run", *parts())
+    list(resumed)
+    assert len(resumed.learners[0].seen) == sum(len(each) for each in resumed.data.since(0)[:15])  # the last epoch began after 15
+
+
+def test_a_learner_without_state_dict_is_still_refused(tmp_path):
+    with pytest.raises(SaveFileError, match="'bad' does not: add both"):
+        run(corridor(), [BatchRecorder("bad"), table()], ESBAS(NAMES), episodes=1).save(tmp_path / "run")
+
+
+FORKING = """
+import os, sys
+from doubles import Faulty
+from esbas import ESBAS, SSBAS, run
+from esbas.testing import Corridor
+
+where, raises, log = sys.argv[1], sys.argv[2] == "raises", sys.argv[3]
+
+class Forking(Faulty):
+    def _call(self, where_called):
+        try:
+            super()._call(where_called)
+        except RuntimeError:
+            if os.fork() == 0:
+                if raises:
+                    raise
+            else:
+                os.wait()
+
+    def state_dict(self):
+        if where == "state_dict":
+            self._where = "policy"
+            self._fails = lambda call: True
+            self._call("policy")
+        return super().state_dict()
+
+fails = (lambda call: False) if where == "state_dict" else (lambda call: call == 1)
+learners = [Forking("bad", where, fails=fails), Faulty("good", action=1)]
+episodes = run(Corridor(4, slip=0.0, max_steps=6), learners, (ESBAS if where == "learn" else SSBAS)(["bad", "good"]), episodes=6)
+list(episodes)
+if where == "state_dict":
+    episodes.save(log + ".npz")
+with open(log, "a") as file:
+    file.write("end\\n")
+"""
+
+
+@pytest.mark.parametrize("raises", ["raises", "returns"])
+@pytest.mark.parametrize("where", ["policy", "start", "act", "learn", "step", "state_dict"])
+def test_a_fork_in_a_learner_does_not_continue_as_the_program(tmp_path, where, raises):
+    log = tmp_path / "log"
+    command = [sys.executable, "-c", FORKING, where, raises, str(log)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert log.read_text() == "end\n"  # once
