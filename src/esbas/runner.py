@@ -286,4 +286,8 @@ def roll_out(
 
 def _own(value: Any) -> Any:
     """A read-only copy: an environment or a policy may write its next value into the same memory."""
+    if type(value) is np.ndarray:  # by far the most frequent kinds first
+        value = value.copy()
+        value.flags.writeable = False
+        return value
     return value if type(value) is int else read_only_copy(value)
