@@ -232,8 +232,10 @@ def test_a_learner_that_cannot_be_saved_does_not_keep_the_others_from_it(tmp_pat
     for _ in range(5):
         next(episodes)
     good = episodes.learners[1].table.copy()
-    episodes.save(tmp_path / "run")
-    resumed = resume(tmp_path / "run", *parts())
+    with pytest.warns(UserWarning, match="learner 'bad' could not be saved .*: its state is not in the save file"):
+        episodes.save(tmp_path / "run")
+    with pytest.warns(UserWarning, match="learner 'bad' could not be saved .*: it starts as it was built"):
+        resumed = resume(tmp_path / "run", *parts())
     assert np.array_equal(resumed.learners[1].table, good)
     first, again = next(episodes), next(resumed)
     assert [(fault.arm, fault.where, fault.dismissed) for fault in first.faults] == [("bad", "state_dict", 1)]
@@ -241,6 +243,7 @@ def test_a_learner_that_cannot_be_saved_does_not_keep_the_others_from_it(tmp_pat
     assert first.arm == "good"
 
 
+@pytest.mark.filterwarnings("ignore:learner 'bad' could not be saved")
 def test_a_learner_that_was_not_saved_learns_from_all_data_again(tmp_path):
     def parts():
         return corridor(), [Unsavable(RuntimeError()), table()], ESBAS(NAMES)
@@ -254,13 +257,24 @@ def test_a_learner_that_was_not_saved_learns_from_all_data_again(tmp_path):
     assert len(resumed.learners[0].seen) == sum(len(each) for each in resumed.data.since(0)[:15])  # the last epoch began after 15
 
 
+@pytest.mark.parametrize("error", [SystemExit(1), Unprintable()], ids=["exits", "unprintable"])
+def test_a_state_that_does_not_load_is_one_sentence(tmp_path, error):
+    class Unloadable(Faulty):
+        def load_state_dict(self, state):
+            raise error
+
+    run(corridor(), [Faulty("bad"), table()], ESBAS(NAMES), episodes=1).save(tmp_path / "run")
+    with pytest.raises(SaveFileError, match=r"must load its state, but SystemExit: 1: fix|but Unprintable: \(its message cannot"):
+        resume(tmp_path / "run", corridor(), [Unloadable("bad"), table()], ESBAS(NAMES))
+
+
 def test_a_learner_without_state_dict_is_still_refused(tmp_path):
     with pytest.raises(SaveFileError, match="'bad' does not: add both"):
         run(corridor(), [BatchRecorder("bad"), table()], ESBAS(NAMES), episodes=1).save(tmp_path / "run")
 
 
 FORKING = """
-import os, sys
+import os, sys, warnings
 from doubles import Faulty
 from esbas import ESBAS, SSBAS, run
 from esbas.testing import Corridor
@@ -290,6 +304,7 @@ learners = [Forking("bad", where, fails=fails), Faulty("good", action=1)]
 episodes = run(Corridor(4, slip=0.0, max_steps=6), learners, (ESBAS if where == "learn" else SSBAS)(["bad", "good"]), episodes=6)
 list(episodes)
 if where == "state_dict":
+    warnings.simplefilter("ignore")
     episodes.save(log + ".npz")
 with open(log, "a") as file:
     file.write("end\\n")

@@ -5,6 +5,7 @@ This file stands beside the loop: as long as all learners work, the loop only re
 
 import os
 import signal
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from types import CodeType
@@ -174,6 +175,7 @@ class Roster:
             fault = self.faults.pop()
             self.faults_of_saving.append(fault)
             state["fault"] = asdict(fault)
+            _warn(fault, "its state is not in the save file")
         return state | {key: getattr(member, key) for key in _SAVED}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -182,10 +184,11 @@ class Roster:
             for key in _SAVED:
                 setattr(member, key, saved[key])
             if saved["fault"] is None:
-                _savable(member.learner).load_state_dict(saved["learner"])
+                _load(_savable(member.learner), saved["learner"])
             else:  # it was not saved: it learns from all data again
                 member.learnt = 0
                 self.faults_of_saving.append(Fault(**saved["fault"]))
+                _warn(self.faults_of_saving[-1], "it starts as it was built")
             member.try_policy()
 
 
@@ -216,6 +219,23 @@ def _comes_from_signal(error: BaseException) -> bool:
         found.append(trace.tb_frame.f_code)
         trace = trace.tb_next
     return not codes.isdisjoint(found)
+
+
+def _warn(fault: Fault, consequence: str) -> None:
+    """Also a warning, because there may be no further episode whose record could contain the fault."""
+    warnings.warn(f"learner {fault.arm!r} could not be saved ({fault.message}): {consequence}", stacklevel=5)
+
+
+def _load(learner: Any, state: dict[str, Any]) -> None:
+    try:
+        learner.load_state_dict(state)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise_unless_fault(error)
+        raise SaveFileError(
+            f"learner {learner.name!r} must load its state, but {describe(error)}: fix its load_state_dict"
+        ) from error
 
 
 def _savable(learner: Any) -> Any:

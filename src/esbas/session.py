@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from esbas import archive, limits, seeding
-from esbas.errors import EsbasError, SaveFileError, require
+from esbas.errors import EsbasError, SaveFileError, describe, require
 from esbas.faults import Roster
 from esbas.learner import Learner, Portfolio
 from esbas.objective import Objective, as_objective
@@ -152,9 +152,8 @@ def resume(
     except EsbasError:
         raise
     except Exception as error:  # a learner's own load_state_dict may raise anything
-        reason = f"{type(error).__name__}: {error}"
         raise SaveFileError(
-            f"the parts passed must fit those saved in {str(path)!r}, but {reason}: build them in the same way"
+            f"the parts passed must fit those saved in {str(path)!r}, but {describe(error)}: build them in the same way"
         ) from error
     return new
 
