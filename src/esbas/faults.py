@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from esbas import limits, spaces
+from esbas import limits, schema, spaces
 from esbas.columns import Array
 from esbas.errors import SaveFileError
 from esbas.learner import Learner, Policy
+from esbas.schema import COUNT, Number
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
 LONGEST_DISMISSAL = 1024
@@ -149,12 +150,18 @@ class Roster:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned. If a learner cannot load its part, all learners get their old states back."""
+        shape = {"learner": object, "learnt": COUNT, "strikes": Number(min=0, max=10**6, whole=True), "away_until": COUNT}
+        schema.check(state, dict.fromkeys(self.members, shape), "the saved learners")
+        with contextlib.ExitStack() as stack:
+            for name, member in self.members.items():
+                learner = _savable(member.learner)
+                stack.enter_context(schema.restored_on_error(learner))
+                learner.load_state_dict(state[name]["learner"])
         for name, member in self.members.items():
-            saved = state[name]
-            _savable(member.learner).load_state_dict(saved["learner"])
             member.try_policy()
             for key in _SAVED:
-                setattr(member, key, saved[key])
+                setattr(member, key, state[name][key])
 
 
 _SAVED = "learnt", "strikes", "away_until"

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
+from esbas import schema
 from esbas.bandits.bandit import BanditFactory
 from esbas.errors import require
 from esbas.evidence import Evidence
@@ -47,7 +48,12 @@ class Scale:
         return {"low": self._low if seen else None, "high": self._high if seen else None}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if state["low"] is None:
+        where, number = "the state of a scale", schema.AnyOf(float, None)
+        schema.check(state, {"low": number, "high": number}, where)
+        low, high = state["low"], state["high"]
+        fits = low is high is None or (low is not None and high is not None and low <= high)
+        schema.require(fits, "low <= high, or both are None", where, low=low, high=high)
+        if low is None:
             self._low, self._high, self.spread = math.inf, -math.inf, 1.0
         else:
             self._low, self._high = state["low"], state["high"]
@@ -69,6 +75,7 @@ class BanditSelector(Selector):
 
     resets: ClassVar[bool] = False
     """Whether the bandit is reset when an epoch starts, except for stationary arms."""
+    note_shape = schema.COUNT  # the bandit's ticket
 
     def __init__(
         self,
@@ -141,8 +148,22 @@ class BanditSelector(Selector):
             return super().state_dict() | {"bandit": self.bandit.state_dict(), "scale": self._scale.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        where = f"the state of a {type(self).__name__}"
         with self._lock:
+            self.check_state(state)
+            try:
+                with schema.restored_on_error(self.bandit, where), schema.restored_on_error(self._scale, where):
+                    self.bandit.load_state_dict(state["bandit"])
+                    self._scale.load_state_dict(state["scale"])
+                    arms, n_arms = len(state["arms"]), self.bandit.n_arms
+                    schema.require(arms == n_arms, "the bandit has all arms", where, arms=arms, n_arms=n_arms)
+            finally:
+                self._set_spread()
             super().load_state_dict(state)
-            self.bandit.load_state_dict(state["bandit"])
-            self._scale.load_state_dict(state["scale"])
-            self._set_spread()
+
+    def check_state(self, state: Any) -> None:
+        super().check_state(state)
+        where = f"the state of a {type(self).__name__}"
+        schema.check(state, {"bandit": dict, "scale": dict, str: object}, where)
+        tickets = [ticket for _, ticket, known in state["open"] if known]
+        schema.require(len(set(tickets)) == len(tickets), "open choices have different tickets", where, tickets=tickets)
