@@ -44,7 +44,9 @@ class Number:
         return bool((-limit if self.min is None else self.min) <= value <= (limit if self.max is None else self.max))
 
     def __str__(self) -> str:
-        bounds = [f"{sign} {short(bound)}" for sign, bound in ((">=", self.min), ("<=", self.max)) if bound is not None]
+        bounds = [
+            f"{sign} {bound}" for sign, bound in ((">=", self.min), ("<=", self.max)) if bound is not None and bound < 2**64
+        ]
         return f"a {'whole ' if self.whole else 'finite ' if self.finite else ''}number {' and '.join(bounds)}".strip()
 
 

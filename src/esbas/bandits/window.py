@@ -42,7 +42,10 @@ class Window:
             self._recount(len(self.arms))
         arm: Any = self.arms[k]
         n, units = arm.rewards, arm.units
-        return (n * arm.squares - units * units) / (n * n << 2 * _BITS) if n else math.nan
+        try:
+            return (n * arm.squares - units * units) / (n * n << 2 * _BITS) if n else math.nan
+        except OverflowError:  # rewards beyond 1e154
+            return math.inf
 
     def prior(self) -> float:
         """The exact mean over all arms."""

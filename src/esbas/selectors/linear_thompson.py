@@ -59,6 +59,7 @@ class LinearThompson(Selector):
         self._data: dict[str, dict[str, Any]] = {arm: _nothing() for arm in self._arms}
         self._origin: float | None = None  # the first value; the sums are of differences to it, so that little cancels
 
+    @np.errstate(over="ignore", invalid="ignore")  # values beyond 1e154 have infinite squares
     def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
         if context is None:
             raise InvalidValueError("LinearThompson chooses by context, but got none: pass ask(context=...)")
