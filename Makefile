@@ -5,7 +5,7 @@ STAMP := .venv/installed
 D3RLPY := .venv-d3rlpy
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-d3rlpy lint format check bench clean
+.PHONY: help setup demo test test-slow test-d3rlpy lint format check bench fuzz clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
@@ -48,6 +48,9 @@ check: lint test test-d3rlpy  ## Run everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks
+
+fuzz: setup  ## Try hostile input on everything that is read back: files, states
+	PYTHONPATH=tests $(BIN)/python -m fuzz
 
 clean:  ## Remove environments, caches and results
 	rm -rf .venv $(D3RLPY) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/*.egg-info esbas-*/

@@ -162,7 +162,8 @@ def test_a_missing_file_raises(tmp_path):
 
 
 def test_a_folder_is_not_a_save_file(tmp_path):
-    expect_damage(tmp_path)
+    with pytest.raises(SaveFileError, match="a save file must be a file that can be read"):
+        archive.read(tmp_path, "run")
 
 
 @pytest.mark.parametrize(("version", "remedy"), [(3, "upgrade esbas"), (1, "continue with the version of esbas that wrote it")])

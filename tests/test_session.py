@@ -135,7 +135,7 @@ def test_files_of_other_versions_and_kinds_raise(tmp_path, monkeypatch):
     with pytest.raises(SaveFileError, match="upgrade esbas"):
         resume(path, env(), learners(), SSBAS(NAMES))
     archive.write(tmp_path / "part", "run", {"seed": 0})
-    with pytest.raises(SaveFileError, match="the parts passed must fit those saved"):
+    with pytest.raises(InvalidValueError, match=r"the run in '.*' must have the keys seed, .*: go back to an earlier copy"):
         resume(tmp_path / "part", env(), learners(), SSBAS(NAMES))
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from esbas import archive, limits, spaces
+from esbas import archive, limits, schema, spaces
 from esbas.columns import Array
 from esbas.errors import SaveFileError, describe
 from esbas.learner import Learner, Policy
+from esbas.schema import COUNT, Number
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
 LONGEST_DISMISSAL = 1024
@@ -179,13 +180,22 @@ class Roster:
         return state | {key: getattr(member, key) for key in _SAVED}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned. If a learner cannot load its part, all learners get their old states back."""
+        counts = {"learnt": COUNT, "strikes": Number(min=0, max=10**6, whole=True), "away_until": COUNT}
+        fault = {"arm": str, "where": str, "message": str, "dismissed": COUNT}
+        shape = {"learner": object, "fault": schema.AnyOf(fault, None)} | counts
+        schema.check(state, dict.fromkeys(self.members, shape), "the saved learners")
+        with contextlib.ExitStack() as stack:
+            for name, member in self.members.items():
+                if state[name]["fault"] is None:
+                    learner = _savable(member.learner)
+                    stack.enter_context(schema.restored_on_error(learner))
+                    _load(learner, state[name]["learner"])
         for name, member in self.members.items():
             saved = state[name]
             for key in _SAVED:
                 setattr(member, key, saved[key])
-            if saved["fault"] is None:
-                _load(_savable(member.learner), saved["learner"])
-            else:  # it was not saved: it learns from all data again
+            if saved["fault"] is not None:  # it was not saved: it learns from all data again
                 member.learnt = 0
                 self.faults_of_saving.append(Fault(**saved["fault"]))
                 _warn(self.faults_of_saving[-1], "it starts as it was built")

@@ -1,6 +1,7 @@
 """Files that are written completely or not at all."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,3 +27,12 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a whole file. If that fails or the process is killed, `path` stays as it was."""
     with open_atomically(path) as file:
         file.write(data)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for reading. Anything else (a FIFO, a device, a directory) raises an OSError and is never waited for."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{os.fspath(path)!r} is not a regular file")
+    return os.fdopen(descriptor, "rb")

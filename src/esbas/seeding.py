@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from esbas.errors import require
+from esbas import schema
+from esbas.errors import InvalidValueError, require
 
 
 def sequence(seed: int, *name: str | int) -> np.random.SeedSequence:
@@ -44,4 +45,19 @@ def state_of(rng: np.random.Generator) -> dict[str, Any]:
 
 def restore(rng: np.random.Generator, state: dict[str, Any]) -> None:
     """Set the generator to a state that `state_of` returned."""
+    check_state(rng, state)
     rng.bit_generator.state = state
+
+
+def check_state(rng: np.random.Generator, state: Any) -> None:
+    """Raise an error unless this is a state of such a generator."""
+    where, kind = "the state of the random generator", type(rng.bit_generator)
+    schema.check(state, {"bit_generator": kind.__name__, str: object}, where)
+    if kind is np.random.PCG64:
+        large, bits = schema.Number(min=0, max=2**128 - 1, whole=True), schema.Number(min=0, max=2**32 - 1, whole=True)
+        numbers = {"state": {"state": large, "inc": large}, "has_uint32": bits, "uinteger": bits}
+        schema.check(state, {"bit_generator": str} | numbers, where)
+    try:
+        kind(0).state = state
+    except Exception as error:
+        raise InvalidValueError(f"{where} must be one of {kind.__name__}, but {error}: {schema.REMEDY}") from error

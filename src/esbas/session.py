@@ -5,16 +5,30 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
-from esbas import archive, limits, seeding
+from esbas import archive, limits, schema, seeding
 from esbas.errors import EsbasError, SaveFileError, describe, require
 from esbas.faults import Roster
 from esbas.learner import Learner, Portfolio
 from esbas.objective import Objective, as_objective
 from esbas.runner import Budget, Loop
+from esbas.schema import COUNT, AnyOf, Number
 from esbas.selectors import Selector
-from esbas.trajectory import Trajectory
+from esbas.trajectory import Trajectory, TrajectorySet
 
 _SAVED = "selector", "roster", "data"
+_LIMIT = AnyOf(Number(min=0), Number(finite=False), None)
+_STATE = {
+    "seed": Number(min=0, max=2**1000, whole=True),
+    "max_steps": Number(min=1, whole=True),
+    "keep_data": bool,
+    "objective": str,
+    "number": COUNT,
+    "steps": COUNT,
+    "budget": {"episodes": _LIMIT, "steps": _LIMIT},
+    "selector": dict,
+    "roster": {str: object},
+    "data": object,
+}
 
 
 class Run(Loop):
@@ -55,10 +69,20 @@ class Run(Loop):
         archive.write(path, "run", settings | progress | parts)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `save` wrote."""
-        for name in _SAVED:
-            getattr(self, name).load_state_dict(state[name])
-        self.number, self.steps = state["number"], state["steps"]
+        """Restore what `save` wrote. If a part does not fit, selector and learners get their old states back."""
+        where, data, names = "the saved run", TrajectorySet(), tuple(self.roster.members)
+        data.load_state_dict(state["data"])
+        number, steps = state["number"], state["steps"]
+        kept = len(data) >= number if self.keep_data else len(data) == 0
+        schema.require(kept, "there is a trajectory per episode", where, trajectories=len(data), number=number)
+        schema.require(steps >= number, "an episode has a step", where, steps=steps, number=number)
+        with schema.restored_on_error(self.selector):
+            self.selector.load_state_dict(state["selector"])
+            fits = self.selector.arms == names and self.selector.number >= number
+            asked = {"arms": self.selector.arms, "choices": self.selector.number}
+            schema.require(fits, "the selector has chosen among the learners", where, remedy=schema.REMEDY, **asked)
+            self.roster.load_state_dict(state["roster"])
+        self.number, self.steps, self.data = number, steps, data
         self.roster.number = self.number + 1
         self.roster.begin_episode()
 
@@ -138,15 +162,19 @@ def resume(
     A save file contains data and no code, so environment, learners, selector, objective and time limit are passed again; their
     states come from the file. The rest of the run gives the same results as an uninterrupted run. One thing is not in the file:
     the older policy of a learner whose last learning call failed; it continues with the policy of its saved state.
+
+    If the file does not fit, the selector and the learners that were passed get their old states back, through their own
+    `state_dict` and `load_state_dict`.
     """
     state = archive.read(path, "run")
     try:
+        schema.check(state, _STATE, f"the run in {str(path)!r}")
         settings = {name: state[name] for name in ("seed", "max_steps", "keep_data")} | state["budget"]
         saved = tuple(state["roster"]), state["objective"]
         new = run(env, portfolio, selector, objective=objective, time_limit=time_limit, **settings)
         given = tuple(new.roster.members), new.objective.name
         if given != saved:
-            before, now = (f"learners {names} and objective {name!r}" for names, name in (saved, given))
+            before, now = (f"learners {schema.short(names)} and objective {name[:200]!r}" for names, name in (saved, given))
             raise SaveFileError(f"{str(path)!r} was saved with {before}, but got {now}: pass the same")
         new.load_state_dict(state)
     except EsbasError:

@@ -1,5 +1,6 @@
 """Trajectories (the paper's ε) and the growing set of them that all learners share (the paper's D)."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -7,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from esbas import schema
 from esbas.columns import Array, frozen, require_alike
 from esbas.errors import require
+from esbas.schema import ArrayOf
 
 
 class Transition(NamedTuple):
@@ -146,21 +149,19 @@ class TrajectorySet:
         return {"arms": list(self._arms), "lengths": lengths, "ended": ended, "columns": columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        lengths, columns, trajectories = np.asarray(state["lengths"]), state["columns"], []
-        ends, columns = lengths.cumsum(), {name: frozen(column) for name, column in columns.items()}
-        for i, (end, steps) in enumerate(zip(ends.tolist(), lengths.tolist(), strict=True)):
+        """Restore what `state_dict` returned. A state that does not fit raises an error and changes nothing."""
+        lengths, trajectories = _checked_lengths(state), []
+        columns = {name: frozen(column) for name, column in state["columns"].items()}
+        for i, (end, steps) in enumerate(zip(itertools.accumulate(lengths), lengths, strict=True)):
             first = end - steps
             rows = {name: columns[name][first:end] for name in _COLUMNS if name != "observations"}
             observations = columns["observations"][first + i : end + i + 1]  # one more than steps per trajectory
             terminated, truncated = state["ended"][i].tolist()
             trajectories.append(Trajectory(observations, terminated=terminated, truncated=truncated, **rows))
-        require(len(state["arms"]) == len(trajectories), "there is one arm per trajectory", arms=len(state["arms"]))
-        self._trajectories.clear()
-        self._arms.clear()
-        self._kinds = ()
+        loaded = TrajectorySet()
         for trajectory, arm in zip(trajectories, state["arms"], strict=True):
-            self.append(trajectory, arm=arm)
+            loaded.append(trajectory, arm=arm)
+        self._trajectories[:], self._arms[:], self._kinds = loaded._trajectories, loaded._arms, loaded._kinds  # views see it too
 
 
 class _ReadOnlySet(TrajectorySet):
@@ -176,6 +177,24 @@ class _ReadOnlySet(TrajectorySet):
 
 
 _COLUMNS = "observations", "actions", "rewards", "log_probs"
+
+
+def _checked_lengths(state: Any) -> list[int]:
+    """The lengths of the saved trajectories; raises an error unless all arrays of the state have the sizes that they imply."""
+    where, shape = "the saved trajectories", {"arms": [str], "lengths": ArrayOf("iu", (None,)), "ended": np.ndarray}
+    schema.check(state, shape | {"columns": {str: np.ndarray}}, where)
+    lengths: list[int] = state["lengths"].tolist()
+    n = len(state["arms"])
+    fits = len(lengths) == n and min(lengths, default=1) >= 1
+    schema.require(fits, "there is one length >= 1 per trajectory", where, arms=n, lengths=lengths)
+    steps = sum(lengths)
+    schema.check(state["ended"], ArrayOf("b", (n, 2)), f"`ended` of {where}")
+    each = {"observations": np.ndarray, "actions": np.ndarray} | dict.fromkeys(("rewards", "log_probs"), ArrayOf("f", (steps,)))
+    schema.check(state["columns"], each if n else {}, f"the columns of {where}")
+    for name, rows in ("observations", steps + n), ("actions", steps):
+        size = state["columns"][name].shape[:1] if n else (rows,)
+        schema.require(size == (rows,), f"there are {rows} {name}", where, size=size)
+    return lengths
 
 
 def _alike(new: Trajectory, first: Trajectory) -> Trajectory:

@@ -8,10 +8,12 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 from esbas.bandits.bandit import BANDITS, Rng
 from esbas.bandits.memory_bandit import AllRounds, Arm, MemoryBandit, Round
 from esbas.errors import require
+from esbas.schema import Number
 
 
 def balancing_radius(c: float, n_arms: float, delta: float, pulls: float) -> float:
@@ -23,7 +25,7 @@ def balancing_radius(c: float, n_arms: float, delta: float, pulls: float) -> flo
 class BalancedArm(Arm):
     """Adds the coefficient d (D³RB) or the potential φ (ED²RB)."""
 
-    value: float = 1.0
+    value: Annotated[float, Number(min=1e-300)] = 1.0
 
 
 class RegretBalancing(MemoryBandit):

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from esbas import schema
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.exp3 import mixed
 from esbas.bandits.memory_bandit import Arm
 from esbas.bandits.random_bandit import RandomBandit
 from esbas.errors import require
+from esbas.schema import Number
 
 
 def log_barrier_multiplier(weights: Sequence[float], rates: Sequence[float], losses: Sequence[float]) -> float:
@@ -40,13 +42,16 @@ def log_barrier_multiplier(weights: Sequence[float], rates: Sequence[float], los
     return guess
 
 
+POSITIVE = Number(min=1e-300)
+
+
 @dataclass(slots=True)
 class CorralArm(Arm):
     """Adds what mirror descent keeps of an arm."""
 
-    weight: float = 0.0
-    rate: float = 0.0  # η
-    bound: float = 0.0  # ρ
+    weight: Annotated[float, POSITIVE] = 0.0
+    rate: Annotated[float, POSITIVE] = 0.0  # η
+    bound: Annotated[float, POSITIVE] = 0.0  # ρ
 
 
 @BANDITS.register("corral")
@@ -128,6 +133,11 @@ class Corral(RandomBandit):
         super().add_arm()
         self._start(self.memory.arms[-1], 1 / (self.n_arms - 1))
         self._set_weights(self._weights())
+
+    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
+        super()._check_loaded(state, where)
+        total = sum(self._weights())
+        schema.require(abs(total - 1) < 1e-6, "the weights have sum 1", where, sum=total)
 
     def remove_arm(self, arm: int) -> None:
         super().remove_arm(arm)

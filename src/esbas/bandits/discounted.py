@@ -10,6 +10,8 @@ class Discounted(AllRounds):
     A reward that arrives late gets the weight that its round has by then. Work per round is O(K).
     """
 
+    whole = False
+
     def __init__(self, n_arms: int, *, discount: float) -> None:
         require(0 < discount <= 1, "0 < discount <= 1", discount=discount)
         super().__init__(n_arms)

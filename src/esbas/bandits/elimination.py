@@ -7,7 +7,9 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from esbas import schema
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.memory_bandit import AllRounds, Arm, MemoryBandit, Round
 from esbas.errors import require
@@ -56,6 +58,10 @@ class Elimination(MemoryBandit):
     @abstractmethod
     def _restart(self) -> None:
         """Start the stages again: arms have joined the survivors."""
+
+    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
+        del state
+        schema.require(len(self.survivors) > 0, "an arm survives", where, survivors=self.survivors)
 
     def _learn(self, settled: Round, reward: float) -> None:
         del settled, reward
@@ -116,7 +122,7 @@ class SuccessiveElimination(Elimination):
         rng: not used.
     """
 
-    extra_state = ("tested",)
+    extra_state: ClassVar = {"tested": schema.COUNT}
     use = "to commit to the best arm with high confidence"
     guarantee = "the best arm with probability 1 - δ, after O(ln(K / (δ Δ)) / Δ²) pulls of an arm"
 
@@ -147,7 +153,7 @@ class SuccessiveElimination(Elimination):
 class StagedCandidate(Candidate):
     """Adds the rewards that arrived in this stage."""
 
-    fresh: int = 0
+    fresh: schema.Count = 0
     fresh_total: float = 0.0
 
 
@@ -167,7 +173,7 @@ class MedianElimination(Elimination):
     """
 
     arm_type = StagedCandidate
-    extra_state = ("stage",)
+    extra_state: ClassVar = {"stage": schema.Number(min=1, max=64, whole=True)}
     use = "to commit to a good arm out of many"
     guarantee = "an arm within ε of the best with probability 1 - δ, after O(K / ε² ln(1/δ)) rounds"
 

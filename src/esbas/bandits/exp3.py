@@ -3,12 +3,13 @@
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.memory_bandit import Arm
 from esbas.bandits.random_bandit import RandomBandit
 from esbas.errors import require
+from esbas.schema import Number
 
 
 def exp3_gamma(n_arms: float, horizon: float) -> float:
@@ -52,7 +53,7 @@ def log_mean(logs: list[float]) -> float:
 class WeightedArm(Arm):
     """Adds the logarithm of the arm's weight; the largest of all arms is 0."""
 
-    log_weight: float = 0.0
+    log_weight: Annotated[float, Number(max=0)] = 0.0
 
 
 @BANDITS.register("exp3")

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import ClassVar
 
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.exp3 import Exp3, WeightedArm, exp3_gamma
 from esbas.bandits.memory_bandit import Round
+from esbas.bandits.random_bandit import PROBABILITY
 from esbas.errors import require
+from esbas.schema import COUNT, AnyOf, Count
 
 
 def rexp3_batch(n_arms: float, horizon: float, variation: float) -> int:
@@ -28,7 +31,8 @@ class Rexp3(Exp3):
         rng: for the draws.
     """
 
-    extra_state = ("played",)
+    extra_state: ClassVar = {"played": COUNT}
+    note_shape = AnyOf(PROBABILITY, None)
     use = "as Exp3, if the expectations vary by V in total"
     guarantee = "O((K ln K V)^(1/3) T^(2/3))"
 
@@ -75,7 +79,7 @@ class Rexp3(Exp3):
 class DriftArm(WeightedArm):
     """Adds the rewards of uniform rounds in this interval."""
 
-    seen: int = 0
+    seen: Count = 0
     seen_total: float = 0.0
 
 
@@ -99,6 +103,7 @@ class Exp3R(Exp3):
     """
 
     arm_type = DriftArm
+    note_shape = (PROBABILITY, bool)
     use = "as Exp3, if changes are clear"
     guarantee = "O(N √(T ln T)) for N changes that its test can detect"
 

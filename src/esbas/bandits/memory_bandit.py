@@ -2,26 +2,32 @@
 
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from esbas import schema
 from esbas.bandits.bandit import Bandit, Floats, Rng
 from esbas.errors import require
+from esbas.schema import COUNT, NonNegative, Number
+
+PULLS = Number(min=0, max=2**53)
+ARMS = Number(min=1, max=100_000, whole=True)
 
 
 @dataclass(slots=True)
 class Arm:
     """The statistics of one arm. A bandit that needs more per arm subclasses it: see `MemoryBandit.arm_type`."""
 
-    pulls: float = 0  # n_k, rounds in flight included; may be a fraction (`Discounted`)
-    rewards: float = 0  # how many of these have a reward
+    pulls: Annotated[float, PULLS] = 0  # n_k, rounds in flight included; may be a fraction (`Discounted`)
+    rewards: Annotated[float, PULLS] = 0  # how many of these have a reward
     total: float = 0.0  # sum of the rewards
     mean: float = 0.0  # of the rewards, 0 without any
-    variance: float = 0.0  # mean squared distance of the rewards from their mean
+    variance: NonNegative = 0.0  # mean squared distance of the rewards from their mean
 
     def state_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -73,6 +79,9 @@ class AllRounds:
 
     Rounds in flight refer to their arm by its record, so they stay valid when the numbers of the arms change.
     """
+
+    whole: ClassVar[bool] = True
+    """Whether every round counts as one, so that an arm's pulls are its rewards plus its rounds in flight."""
 
     def __init__(self, n_arms: int, *, arm: Callable[[], Arm] = Arm) -> None:
         self._new_arm = arm
@@ -142,12 +151,25 @@ class AllRounds:
         return {"arms": [arm.state_dict() for arm in self.arms], "rounds": self.rounds, "open": opened}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.arms = [self._new_arm() for _ in state["arms"]]
-        for arm, saved in zip(self.arms, state["arms"], strict=True):
+        where, new = "the memory of a bandit", self._new_arm()
+        known = schema.fields_of(type(new))
+        record = {name: known.get(name, Any) for name in new.state_dict()}
+        schema.check(state, {"arms": [record], "rounds": COUNT, "open": [(COUNT, COUNT, Any)]}, where)
+        arms = [self._new_arm() for _ in state["arms"]]
+        for arm, saved in zip(arms, state["arms"], strict=True):
             arm.load_state_dict(saved)
-        self.rounds = state["rounds"]
-        self.open = {ticket: Round(self.arms[k], note) for ticket, k, note in state["open"]}
-        self.total = sum(arm.pulls for arm in self.arms)
+        tickets = [ticket for ticket, *_ in state["open"]]
+        fits = len(set(tickets)) == len(tickets) and all(1 <= ticket <= state["rounds"] for ticket in tickets)
+        schema.require(fits, "tickets are different and at most `rounds`", where, tickets=tickets, rounds=state["rounds"])
+        flying = [k for _, k, _ in state["open"]]
+        schema.require(max(flying, default=0) < max(len(arms), 1), "rounds name arms", where, arms=flying, number=len(arms))
+        in_flight = Counter(flying)
+        for k, arm in enumerate(arms) if self.whole else ():
+            fits = isinstance(arm.pulls, int) and arm.pulls == arm.rewards + in_flight[k]
+            schema.require(fits, "pulls are rewards plus rounds in flight", where, arm=k, pulls=arm.pulls, rewards=arm.rewards)
+        self.arms, self.rounds = arms, state["rounds"]
+        self.open = {ticket: Round(arms[k], note) for ticket, k, note in state["open"]}
+        self.total = sum(arm.pulls for arm in arms)
 
 
 class MemoryBandit(Bandit):
@@ -160,8 +182,8 @@ class MemoryBandit(Bandit):
     deterministic = True
     arm_type: type[Arm] = Arm
     """The record that the default memory keeps of each arm."""
-    extra_state: tuple[str, ...] = ()
-    """Names of attributes that change and are saved along with the memory."""
+    extra_state: ClassVar[Collection[str]] = ()
+    """Names of attributes that change and are saved along with the memory; a dictionary adds their shapes, see `esbas.schema`."""
 
     def __init__(self, n_arms: int, *, memory: Memory | None = None, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
@@ -233,10 +255,20 @@ class MemoryBandit(Bandit):
         return {"n_arms": self.n_arms, "memory": self.memory.state_dict()} | extra
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.n_arms = state["n_arms"]
-        self.memory.load_state_dict(state["memory"])
-        for name in self.extra_state:
+        """Restore what `state_dict` returned. A state that does not fit raises an error and changes nothing."""
+        where, extra = f"the state of a {type(self).__name__}", self.extra_state
+        shapes = extra if isinstance(extra, dict) else {name: schema.like(getattr(self, name)) for name in extra}
+        schema.check(state, {"n_arms": ARMS, "memory": object, str: object} | shapes, where)
+        with schema.restored_on_error(self.memory, where):
+            self.memory.load_state_dict(state["memory"])
+            n_arms, found = state["n_arms"], len(self.memory.arms)
+            schema.require(n_arms == found, "n_arms is the number of arms", where, n_arms=n_arms, arms=found)
+            self._check_loaded(state, where)
+        for name in ("n_arms", *extra):
             setattr(self, name, state[name])
+
+    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
+        """Raise an error if the memory that was just loaded breaks a rule of this bandit; then the old memory comes back."""
 
 
 class IndexBandit(MemoryBandit):

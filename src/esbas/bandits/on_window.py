@@ -7,9 +7,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from esbas import schema
 from esbas.bandits.bandit import Bandit, BanditFactory, Floats, Rng
+from esbas.bandits.memory_bandit import ARMS
 from esbas.bandits.window import Window
 from esbas.errors import require
+from esbas.schema import COUNT
 
 Size = Callable[[int], int]
 
@@ -41,12 +44,12 @@ class Staggered(Bandit):
     def __init__(self, n_arms: int, *, bandit: BanditFactory, size: Size, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
         self._factory, self._size, self._rounds = bandit, size, 0
-        self._copies: dict[int, Bandit] = {0: self._new()}  # key: the rounds before its start; the older one first
+        self._copies: dict[int, Bandit] = {0: self._new(n_arms)}  # key: the rounds before its start; the older one first
         self.any_scale = self._older.any_scale
         self._open: dict[int, tuple[int, dict[int, int]]] = {}  # ticket -> arm, and by key of a copy its ticket
 
-    def _new(self) -> Bandit:
-        return self._factory(self.n_arms, rng=self.rng)
+    def _new(self, n_arms: int) -> Bandit:
+        return self._factory(n_arms, rng=self.rng)
 
     @property
     def _older(self) -> Bandit:
@@ -90,7 +93,7 @@ class Staggered(Bandit):
             start = next(iter(self._copies))
         if len(self._copies) == 1 and 2 * (self._rounds - start) >= size:
             spread = self.spread
-            self._copies[self._rounds] = self._new()
+            self._copies[self._rounds] = self._new(self.n_arms)
             self.spread = spread
 
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
@@ -141,9 +144,19 @@ class Staggered(Bandit):
         return {"n_arms": self.n_arms, "rounds": self._rounds, "copies": copies, "open": opened}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.n_arms, self._rounds = state["n_arms"], state["rounds"]
-        self._copies = {}
-        for start, saved in state["copies"]:
-            self._copies[start] = self._new()
-            self._copies[start].load_state_dict(saved)
+        """Restore what `state_dict` returned. A state that does not fit raises an error and changes nothing."""
+        where, opened = f"the state of a {type(self).__name__}", [(COUNT, COUNT, [(COUNT, int)])]
+        schema.check(state, {"n_arms": ARMS, "rounds": COUNT, "copies": [(COUNT, object)], "open": opened}, where)
+        n_arms, rounds, starts = state["n_arms"], state["rounds"], [start for start, _ in state["copies"]]
+        fits = len(starts) in (1, 2) and starts == sorted(set(starts)) and starts[-1] <= rounds
+        schema.require(fits, "there are one or two copies, the older one first", where, starts=starts, rounds=rounds)
+        tickets = [ticket for ticket, *_ in state["open"]]
+        fits = len(set(tickets)) == len(tickets) and all(1 <= ticket <= rounds for ticket in tickets)
+        schema.require(fits, "tickets are different and at most `rounds`", where, tickets=tickets, rounds=rounds)
+        schema.require(all(arm < n_arms for _, arm, _ in state["open"]), "rounds name arms", where, n_arms=n_arms)
+        copies = {start: self._new(n_arms) for start in starts}
+        for copy, (_, saved) in zip(copies.values(), state["copies"], strict=True):
+            copy.load_state_dict(saved)
+            schema.require(copy.n_arms == n_arms, "copies have all arms", where, n_arms=n_arms, copy=copy.n_arms)
+        self.n_arms, self._rounds, self._copies = n_arms, rounds, copies
         self._open = {ticket: (arm, dict(tickets)) for ticket, arm, tickets in state["open"]}

@@ -2,13 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from esbas import schema
 from esbas.bandits.bandit import Floats, Rng
 from esbas.bandits.memory_bandit import AllRounds, MemoryBandit, Round
 from esbas.errors import require
+
+PROBABILITY = schema.Number(min=1e-300, max=1 + 1e-9)
 
 
 class RandomBandit(MemoryBandit):
@@ -20,6 +23,8 @@ class RandomBandit(MemoryBandit):
 
     deterministic = False
     memory: AllRounds
+    note_shape: ClassVar[Any] = PROBABILITY
+    """What each round in flight keeps."""
 
     def __init__(self, n_arms: int, *, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)  # no `memory`: weights cannot forget single rounds
@@ -62,6 +67,11 @@ class RandomBandit(MemoryBandit):
         ticket = super().pull(arm)
         self.memory.open[ticket].note = self.probabilities()[arm] if probability is None else float(probability)
         return ticket
+
+    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
+        del state
+        for ticket, each in self.memory.open.items():
+            schema.check(each.note, self.note_shape, f"the round {ticket} in {where}")
 
     def _learn(self, settled: Round, reward: float) -> None:
         self._step(settled.arm, reward, settled.note)

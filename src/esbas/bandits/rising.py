@@ -3,11 +3,13 @@
 import math
 from array import array
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+from esbas import schema
 from esbas.bandits.bandit import BANDITS, Rng
 from esbas.bandits.memory_bandit import AllRounds, Arm, MemoryBandit, Round
 from esbas.errors import require
+from esbas.schema import Count
 
 
 def rising_bonus(sigma: float, alpha: float, time: float, pulls: float, window: float) -> float:
@@ -19,8 +21,8 @@ def rising_bonus(sigma: float, alpha: float, time: float, pulls: float, window: 
 class RisingArm(Arm):
     """Adds the rewards x(1), ..., x(n) and four sums over l = n - h + 1, ..., n, updated in O(1), where h = ⌊ε n⌋."""
 
-    history: "array[float]" = field(default_factory=lambda: array("d"))
-    window: int = 0  # h
+    history: Annotated["array[float]", [float]] = field(default_factory=lambda: array("d"))
+    window: Count = 0  # h
     recent: float = 0.0  # Σ x(l)
     early: float = 0.0  # Σ x(l - h)
     recent_timed: float = 0.0  # Σ l x(l)
@@ -100,6 +102,13 @@ class RLessUCB(MemoryBandit):
         if not window:
             return math.inf
         return estimate + self.spread * rising_bonus(self.sigma, self.alpha, time, pulls, window)
+
+    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
+        del state
+        for arm in self.memory.arms:
+            sizes = {"rewards": arm.rewards, "history": len(arm.history), "window": arm.window}
+            fits = arm.rewards == len(arm.history) and arm.window == math.floor(self.epsilon * len(arm.history))
+            schema.require(fits, "the history has all rewards, and the window its share of them", where, **sizes)
 
     def _learn(self, settled: Round, reward: float) -> None:
         settled.arm.add(reward, self.epsilon)

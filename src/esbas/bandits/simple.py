@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Collection
+from typing import Any, ClassVar
 
 import numpy as np
 
+from esbas import schema
 from esbas.bandits.bandit import BANDITS, Floats, Rng
 from esbas.bandits.memory_bandit import Memory, MemoryBandit
 from esbas.errors import require
+from esbas.schema import Number
 
 
 @BANDITS.register("epsilongreedy")
@@ -77,7 +80,7 @@ class RoundRobin(MemoryBandit):
     """The arms in turn, in the order of their numbers. The index is minus the number of arms that come before the arm."""
 
     any_scale = True
-    extra_state = ("last",)
+    extra_state: ClassVar = {"last": Number(min=-1, whole=True)}
     use = "as a baseline; to collect data"
     guarantee = "none"
 
@@ -96,6 +99,9 @@ class RoundRobin(MemoryBandit):
     def reset(self, keep: Collection[int] = ()) -> None:
         super().reset(keep)
         self.last = -1
+
+    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
+        schema.require(state["last"] < state["n_arms"], "last < n_arms", where, last=state["last"], n_arms=state["n_arms"])
 
     def remove_arm(self, arm: int) -> None:
         super().remove_arm(arm)

@@ -33,7 +33,7 @@ class VarianceBandit(MemoryBandit):
         arm = self.memory.arms[k]
         if not arm.pulls:
             return math.inf
-        variance = self.memory.variance(k) / self.spread**2
+        variance = self.memory.variance(k) / (self.spread**2 if self.spread < 1e150 else math.inf)
         return self._mean(arm) + self.spread * self.bonus(variance if variance == variance else 0.25, arm.pulls)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from esbas.bandits.memory_bandit import Arm, Round
+from esbas import schema
+from esbas.bandits.memory_bandit import ARMS, Arm, Round
 from esbas.errors import require
+from esbas.schema import COUNT, AnyOf, Number
 
 
 @dataclass(slots=True)
@@ -40,7 +42,10 @@ class Window:
             self._recount(len(self.arms))
         arm: Any = self.arms[k]
         n, units = arm.rewards, arm.units
-        return (n * arm.squares - units * units) / (n * n << 2 * _BITS) if n else math.nan
+        try:
+            return (n * arm.squares - units * units) / (n * n << 2 * _BITS) if n else math.nan
+        except OverflowError:  # rewards beyond 1e154
+            return math.inf
 
     def prior(self) -> float:
         """The exact mean over all arms."""
@@ -60,7 +65,7 @@ class Window:
 
     def settle(self, ticket: int, reward: float) -> Round | None:
         entry = ticket - self._first
-        if entry < self._start or self._numbers[entry] < 0 or not math.isnan(self._rewards[entry]):
+        if not self._start <= entry < len(self._numbers) or self._numbers[entry] < 0 or not math.isnan(self._rewards[entry]):
             return None
         self._rewards[entry] = reward
         arm = self.arms[self._numbers[entry]]
@@ -70,7 +75,7 @@ class Window:
     def withdraw(self, ticket: int) -> None:
         """Leave a hole in the window."""
         entry = ticket - self._first
-        if entry >= self._start and self._numbers[entry] >= 0 and math.isnan(self._rewards[entry]):
+        if self._start <= entry < len(self._numbers) and self._numbers[entry] >= 0 and math.isnan(self._rewards[entry]):
             self.arms[self._numbers[entry]].pulls -= 1
             self.total -= 1
             self._numbers[entry] = -1
@@ -99,6 +104,14 @@ class Window:
         return {"n_arms": len(self.arms), "rounds": self.rounds, "arms": numbers, "rewards": rewards}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        where, rewards = "the memory of a bandit", [AnyOf(float, None)]
+        shape = {"n_arms": ARMS, "rounds": COUNT, "arms": [Number(min=-1, whole=True)], "rewards": rewards}
+        schema.check(state, shape, where)
+        sizes = {"rounds": state["rounds"], "arms": len(state["arms"]), "rewards": len(state["rewards"])}
+        fits = sizes["rounds"] >= sizes["arms"] == sizes["rewards"]
+        schema.require(fits, "there are one arm and one reward per round", where, **sizes)
+        largest, n_arms = max(state["arms"], default=-1), state["n_arms"]
+        schema.require(largest < n_arms, "rounds name arms", where, arm=largest, n_arms=n_arms)
         self._numbers = array("i", state["arms"])
         self._rewards = array("d", [math.nan if reward is None else reward for reward in state["rewards"]])
         self.rounds, self._start = state["rounds"], 0

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from esbas import schema
 from esbas.bandits.bandit import BanditFactory
 from esbas.errors import require
 from esbas.evidence import Evidence
@@ -96,6 +97,16 @@ class Scale:
         return {"seen": self._seen, "origin": self._origin, "mean": self._mean, "blocks": blocks, "ranges": ranges}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        where, count = "the state of a scale", schema.COUNT
+        block, limits = (count, float, schema.Number(min=0)), schema.AnyOf((float, float), None)
+        shape = {"seen": count, "origin": float, "mean": float, "blocks": (block, block), "ranges": (limits, limits)}
+        schema.check(state, shape, where)
+        fits = [(sums[0] == 0) == (pair is None) for sums, pair in zip(state["blocks"], state["ranges"], strict=True)]
+        schema.require(all(fits), "a block has a range if it has values", where, blocks=state["blocks"], ranges=state["ranges"])
+        counted = sum(sums[0] for sums in state["blocks"])
+        schema.require(
+            counted <= state["seen"] and (counted > 0) == (state["seen"] > 0), "blocks count values seen", where, seen=counted
+        )
         self._seen, self._origin, self._mean = state["seen"], state["origin"], state["mean"]
         pairs = zip(state["blocks"], state["ranges"], strict=True)
         self._older, self._current = (_Block(*sums, *(limits or ())) for sums, limits in pairs)
@@ -118,6 +129,7 @@ class BanditSelector(Selector):
 
     resets: ClassVar[bool] = False
     """Whether the bandit is reset when an epoch starts, except for stationary arms."""
+    note_shape = schema.COUNT  # the bandit's ticket
 
     def __init__(
         self,
@@ -190,8 +202,22 @@ class BanditSelector(Selector):
             return super().state_dict() | {"bandit": self.bandit.state_dict(), "scale": self._scale.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        where = f"the state of a {type(self).__name__}"
         with self._lock:
+            self.check_state(state)
+            try:
+                with schema.restored_on_error(self.bandit, where), schema.restored_on_error(self._scale, where):
+                    self.bandit.load_state_dict(state["bandit"])
+                    self._scale.load_state_dict(state["scale"])
+                    arms, n_arms = len(state["arms"]), self.bandit.n_arms
+                    schema.require(arms == n_arms, "the bandit has all arms", where, arms=arms, n_arms=n_arms)
+            finally:
+                self._set_spread()
             super().load_state_dict(state)
-            self.bandit.load_state_dict(state["bandit"])
-            self._scale.load_state_dict(state["scale"])
-            self._set_spread()
+
+    def check_state(self, state: Any) -> None:
+        super().check_state(state)
+        where = f"the state of a {type(self).__name__}"
+        schema.check(state, {"bandit": dict, "scale": dict, str: object}, where)
+        tickets = [ticket for _, ticket, known in state["open"] if known]
+        schema.require(len(set(tickets)) == len(tickets), "open choices have different tickets", where, tickets=tickets)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from esbas import schema
 from esbas.errors import InvalidValueError, require
 from esbas.evidence import Evidence
 from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
@@ -40,6 +41,7 @@ class LinearThompson(Selector):
     """
 
     wants = frozenset({"context"})
+    note_shape = schema.COUNT  # the epoch
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class LinearThompson(Selector):
         self._data: dict[str, dict[str, Any]] = {arm: _nothing() for arm in self._arms}
         self._origin: float | None = None  # the first value; the sums are of differences to it, so that little cancels
 
+    @np.errstate(over="ignore", invalid="ignore")  # values beyond 1e154 have infinite squares
     def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
         if context is None:
             raise InvalidValueError("LinearThompson chooses by context, but got none: pass ask(context=...)")
@@ -121,10 +124,34 @@ class LinearThompson(Selector):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         with self._lock:
             super().load_state_dict(state)
-            for arm, saved in zip(self._arms, state["regressions"], strict=True):
-                numbers = {key: saved[key] for key in ("n", "y", "yy")}
-                self._data[arm] = numbers | {key: np.array(saved[key], np.float64) for key in ("xx", "xy", "x")}
-            self._data, self._origin = {arm: self._data[arm] for arm in self._arms}, state["origin"]
+            self._data = dict(zip(self._arms, map(_from_plain, state["regressions"]), strict=True))
+            self._origin = state["origin"]
+
+    def check_state(self, state: Any) -> None:
+        super().check_state(state)
+        where, numbers = "the state of a LinearThompson", {"n": schema.COUNT, "y": float, "yy": schema.Number(min=0)}
+        saved = numbers | {"xx": [[float]], "xy": [float], "x": [float]}
+        schema.check(state, {"regressions": [saved], "origin": schema.AnyOf(float, None), str: object}, where)
+        arms, each = len(state["arms"]), state["regressions"]
+        schema.require(len(each) == arms, "there is one regression per arm", where, arms=arms, regressions=len(each))
+        played = [regression for regression in each if regression["n"]]
+        size = len(played[0]["x"]) if played else 0
+        for regression in each:
+            d = size if regression["n"] else 0
+            lengths = [len(regression[key]) for key in ("xx", "xy", "x")] + [len(row) for row in regression["xx"]]
+            schema.require(set(lengths) <= {d}, "all regressions have as many features", where, features=d, found=lengths)
+            schema.require(self._solvable(regression["xx"], d), "the products of features are a covariance", where, features=d)
+        started = state["origin"] is not None or not played
+        schema.require(started, "the origin is the first value", where, origin=state["origin"])
+
+    def _solvable(self, products: list[list[float]], size: int) -> bool:
+        """Whether the sums of φ φᵀ are symmetric, and positive definite with the prior."""
+        matrix = np.array(products, np.float64).reshape(size, size)
+        try:
+            np.linalg.cholesky(self._ridge * np.eye(size) + matrix)
+        except np.linalg.LinAlgError:
+            return False
+        return bool((matrix == matrix.T).all())
 
     def _phi(self, context: tuple[float, ...]) -> Floats:
         phi = np.asarray(self._features(context), np.float64)
@@ -159,6 +186,11 @@ class LinearThompson(Selector):
                 squares += max(total - float(moment @ np.linalg.solve(precision, moment)), 0.0)
                 n += data["n"]
         return math.sqrt(squares / n)
+
+
+def _from_plain(saved: dict[str, Any]) -> dict[str, Any]:
+    numbers = {key: saved[key] for key in ("n", "y", "yy")}
+    return numbers | {key: np.array(saved[key], np.float64) for key in ("xx", "xy", "x")}
 
 
 def _nothing() -> dict[str, Any]:

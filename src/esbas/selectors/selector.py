@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from esbas import seeding
+from esbas import schema, seeding
 from esbas.errors import ChoiceError, InvalidValueError, require, unknown
 from esbas.evidence import Evidence
 from esbas.registry import Registry
+from esbas.selectors.state import check_selector_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,8 @@ class Selector(ABC):
 
     wants: ClassVar[frozenset[str]] = frozenset()
     """What the selector uses besides values: "context" in `pick`, "trajectory" and "log_probs" as `evidence` in `observe`."""
+    note_shape: ClassVar[Any] = Any
+    """The shape of the notes that `pick` returns, see `esbas.schema`: checked when a state is loaded."""
 
     def __init__(
         self, arms: Iterable[str], *, epochs: Sequence[int] | None = None, stationary: Collection[str] = (), seed: int = 0
@@ -210,10 +213,9 @@ class Selector(ABC):
             }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
-        kind = type(self).__name__
-        require(state["kind"] == kind, f"the state is that of a {kind}", "build the same selector", kind=state["kind"])
+        """Restore what `state_dict` returned. A state that does not fit raises an error and changes nothing."""
         with self._lock:
+            self.check_state(state)
             self._arms, self._stationary = list(state["arms"]), set(state["stationary"])
             self._number, self._epoch, self._epoch_end = state["number"], state["epoch"], state["epoch_end"]
             self._claims = state["claims"]
@@ -222,6 +224,14 @@ class Selector(ABC):
             self._selections = dict(zip(self._arms, state["selections"], strict=True))
             self._late = dict(zip(self._arms, state["late"], strict=True))
             seeding.restore(self.rng, state["rng"])
+
+    def check_state(self, state: Any) -> None:
+        """Raise an error unless `load_state_dict` can load the state. A selector that saves more extends it."""
+        kind = type(self).__name__
+        schema.check(state, {"kind": str, str: object}, f"the state of a {kind}")
+        require(state["kind"] == kind, f"the state is that of a {kind}", "build the same selector", kind=state["kind"][:60])
+        check_selector_state(state, f"the state of a {kind}", note=self.note_shape, epochs=self._epochs)
+        seeding.check_state(self.rng, state["rng"])
 
     @abstractmethod
     def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
