@@ -61,7 +61,7 @@ class OptionalLearnerMethods(Protocol):
     """What a learner may also have. Leave out what it cannot provide."""
 
     def learn(self, data: TrajectorySet) -> None:
-        """Learn from all trajectories so far. Called when an epoch starts; online, before each episode."""
+        """Learn from all trajectories so far, which are read-only. Called when an epoch starts; online, before each episode."""
         ...
 
     def step(self, transition: Transition) -> None:

@@ -18,6 +18,9 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+NUMBER = int | float | np.number | np.bool_
+
+
 def require_names(part: str, state: Any, expected: Mapping[str, Any]) -> None:
     """Raise a SaveFileError unless the state is a dictionary with the expected keys."""
     if not isinstance(state, dict) or set(state) != set(expected):
@@ -32,7 +35,7 @@ def require_numbers(part: str, state: Any) -> None:
     if isinstance(state, dict | list):
         for item in state.values() if isinstance(state, dict) else state:
             require_numbers(part, item)
-    elif not (state is None or isinstance(state, int | float) or (isinstance(state, np.ndarray) and state.dtype.kind in "biuf")):
+    elif not (state is None or isinstance(state, NUMBER) or (isinstance(state, np.ndarray) and state.dtype.kind in "biuf")):
         found = f"{type(state).__name__} {str(state)[:80]!r}"
         raise SaveFileError(f"the {part} of a saved learner must be numbers, but contain the {found}: go back to an earlier copy")
 

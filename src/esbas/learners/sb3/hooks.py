@@ -10,7 +10,7 @@ from esbas.columns import Array
 from esbas.errors import require, unknown
 from esbas.learners.deep.pytorch import torch
 from esbas.learners.deep.replay import SharedReplay
-from esbas.learners.deep.tensors import plain, require_names, require_numbers, tensors
+from esbas.learners.deep.tensors import NUMBER, plain, require_names, require_numbers, tensors
 
 try:
     import sb3_contrib
@@ -137,7 +137,7 @@ def restore(model: OffPolicyAlgorithm, state: dict[str, Any]) -> None:
         require_numbers(part, state[part])
     require_numbers("noise", state["noise"])
     counters = state["counters"]
-    require(all(isinstance(value, int | float) for value in counters.values()), "saved counters are numbers", counters=counters)
+    require(all(isinstance(value, NUMBER) for value in counters.values()), "saved counters are numbers", counters=counters)
     model.set_parameters(tensors(state["parameters"]), device=model.device)
     for name, value in state["variables"].items():
         getattr(model, name).data.copy_(tensors(value))
