@@ -118,9 +118,9 @@ SELECTOR = [
     (("bandit", "memory", "open"), [[1, 5, None]], "rounds name arms"),
     (("bandit", "memory", "open"), [[1, 1, None], [1, 1, None]], "tickets are different"),
     (("bandit", "memory", "rounds"), 0, "tickets are different and at most `rounds`"),
-    (("scale", "low"), "0", "at `low`, but got '0'"),
-    (("scale", "high"), None, "low <= high, or both are None"),
-    (("scale", "low"), 2.0, "low <= high"),
+    (("scale", "origin"), "0", "at `origin`, but got '0'"),
+    (("scale", "ranges"), [None, None], "a block has a range if it has values"),
+    (("scale", "seen"), 0, "the blocks contain recent values"),
     (("scale",), [], "at `scale`"),
 ]
 

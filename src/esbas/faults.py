@@ -3,6 +3,7 @@
 This file stands beside the loop: as long as all learners work, the loop only reads the attributes of its members.
 """
 
+import contextlib
 import os
 import signal
 import warnings

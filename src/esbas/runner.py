@@ -63,10 +63,13 @@ class Loop(Iterator[EpisodeRecord]):
     ) -> None:
         self.env, self.roster, self.selector, self.objective, self.budget = env, roster, selector, objective, budget
         self.seed, self.max_steps, self.keep_data = seed, max_steps, keep_data
-        self.data = TrajectorySet()
-        self._shared = self.data.read_only()  # what the members see
+        self.share(TrajectorySet())
         self.number = 0  # episodes so far
         self.steps = 0  # environment steps so far
+
+    def share(self, data: TrajectorySet) -> None:
+        """Use this set for the trajectories; members see it read-only."""
+        self.data, self._shared = data, data.read_only()
 
     @property
     def done(self) -> bool:

@@ -110,13 +110,13 @@ def require(holds: bool, rule: str, where: str, *, remedy: str = REMEDY, **got: 
 def restored_on_error(part: Any, where: str = "") -> Iterator[None]:
     """Load the old state of `part` again if the block fails. With `where`, errors of plug-ins become one sentence."""
     before = None
-    with suppress(Exception):  # a part that cannot be saved cannot be restored, but it can be loaded
+    with suppress(Exception, SystemExit):  # a part that cannot be saved cannot be restored, but it can be loaded
         before = copy.deepcopy(part.state_dict())
     try:
         yield
     except BaseException as error:
         if before is not None:
-            with suppress(Exception):
+            with suppress(Exception, SystemExit):
                 part.load_state_dict(before)
         if isinstance(error, EsbasError) or not isinstance(error, Exception) or not where:
             raise

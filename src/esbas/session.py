@@ -82,7 +82,8 @@ class Run(Loop):
             asked = {"arms": self.selector.arms, "choices": self.selector.number}
             schema.require(fits, "the selector has chosen among the learners", where, remedy=schema.REMEDY, **asked)
             self.roster.load_state_dict(state["roster"])
-        self.number, self.steps, self.data = number, steps, data
+        self.number, self.steps = number, steps
+        self.share(data)
         self.roster.number = self.number + 1
         self.roster.begin_episode()
 
@@ -180,8 +181,9 @@ def resume(
     except EsbasError:
         raise
     except Exception as error:  # a learner's own load_state_dict may raise anything
+        reason = " ".join(describe(error).split())
         raise SaveFileError(
-            f"the parts passed must fit those saved in {str(path)!r}, but {describe(error)}: build them in the same way"
+            f"the parts passed must fit those saved in {str(path)!r}, but {reason}: build them in the same way"
         ) from error
     return new
 

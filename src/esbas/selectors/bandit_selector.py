@@ -103,10 +103,9 @@ class Scale:
         schema.check(state, shape, where)
         fits = [(sums[0] == 0) == (pair is None) for sums, pair in zip(state["blocks"], state["ranges"], strict=True)]
         schema.require(all(fits), "a block has a range if it has values", where, blocks=state["blocks"], ranges=state["ranges"])
-        counted = sum(sums[0] for sums in state["blocks"])
-        schema.require(
-            counted <= state["seen"] and (counted > 0) == (state["seen"] > 0), "blocks count values seen", where, seen=counted
-        )
+        counted, seen = sum(sums[0] for sums in state["blocks"]), state["seen"]
+        recent = counted <= seen and (counted > 0) == (seen > 0)
+        schema.require(recent, "the blocks contain recent values", where, values=counted, seen=seen)
         self._seen, self._origin, self._mean = state["seen"], state["origin"], state["mean"]
         pairs = zip(state["blocks"], state["ranges"], strict=True)
         self._older, self._current = (_Block(*sums, *(limits or ())) for sums, limits in pairs)
