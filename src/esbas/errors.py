@@ -47,6 +47,10 @@ class SaveFileError(EsbasError, ValueError):
     """A save file is damaged, too new, or belongs to another run."""
 
 
+class FileError(EsbasError, OSError):
+    """A file cannot be read or written: the disk is full, the folder was deleted, ... See `esbas.files`."""
+
+
 class MissingExtraError(EsbasError, ImportError):
     """A part needs a library that is not installed."""
 

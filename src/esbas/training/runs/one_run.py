@@ -4,16 +4,17 @@ import json
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import esbas
-from esbas.errors import EsbasError, TrainingError
+from esbas.errors import EsbasError, FileError, TrainingError
+from esbas.files import file_errors, write_atomically
 from esbas.reporting.files import write_json
 from esbas.training.display.status import Status, StatusTracker
-from esbas.training.runs.episode_log import RunLog, read_episodes, read_faults
+from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, read_faults
 from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan
 
@@ -59,17 +60,20 @@ def train_seed(
         stop: called after every episode.
     """
     directory = run_folder(folder, seed)
-    directory.mkdir(parents=True, exist_ok=True)
     trace = directory / "error.txt"
+    with file_errors(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     with locked(directory):
-        trace.unlink(missing_ok=True)
+        with file_errors(trace):
+            trace.unlink(missing_ok=True)
         try:
             _train(plan, seed, directory, saving, report, stop)
         except EsbasError:
             raise
-        except Exception as error:  # of the environment or the disk: errors of learners do not end a run
-            trace.write_text(traceback.format_exc(), "utf-8")
-            message = f"the run of seed {seed} must reach its end, but {type(error).__name__}: {' '.join(str(error).split())}"
+        except Exception as error:  # of the environment: errors of learners do not end a run
+            with suppress(FileError):  # the error itself is more important
+                write_atomically(trace, traceback.format_exc().encode("utf-8", "replace"))
+            message = f"the run of seed {seed} must reach its end, but {type(error).__name__}: {one_line(str(error))}"
             remedy = f"fix the error (its traceback is in {trace}), then `esbas resume {folder}` continues"
             raise TrainingError(f"{message}: {remedy}") from error
 
@@ -81,7 +85,10 @@ def _train(
     run = plan.resume(path, seed) if path.exists() else plan.start(seed)
     tracker, checkpoints = StatusTracker(run, seed=seed), _Checkpoints(directory, path, saving.checkpoint_every)
     try:
-        with RunLog(directory, upto=run.number) as log, _tensorboard(directory, steps=run.steps, saving=saving) as tensorboard:
+        with (
+            RunLog(directory, upto=run.number, steps=run.steps) as log,
+            _tensorboard(directory, steps=run.steps, saving=saving) as tensorboard,
+        ):
             _add_earlier(tracker, directory)
             report(tracker.status())
             reported = time.monotonic()
