@@ -16,6 +16,7 @@ from esbas.errors import SaveFileError
 from esbas.files import file_errors
 from esbas.reporting.files import write_csv
 from esbas.runner import EpisodeRecord
+from esbas.training.runs.clock import read_clock
 
 EPISODES = "episode", "steps", "learner", "value", "length", "epoch", "terminated", "truncated"
 FAULTS = "episode", "learner", "where", "dismissed", "message"
@@ -116,9 +117,12 @@ class Episodes:
         return len(self.values)
 
 
-def read_episodes(folder: Path, *, at_least: int = 0) -> Episodes:
-    """Read the episodes that `RunLog` wrote; an error if the log is damaged or has fewer than `at_least` episodes."""
-    rows = _episode_rows(folder, at_least=at_least)
+def read_episodes(folder: Path, *, upto: int | None = None) -> Episodes:
+    """Read the first `upto` episodes that `RunLog` wrote, or all: at least those of the last checkpoint."""
+    clock = read_clock(folder) if upto is None else None  # first: a running training extends the log
+    rows = _episode_rows(folder, at_least=clock.episodes if clock else upto or 0, at_most=upto)
+    if clock is not None and clock.finished and len(rows) > clock.episodes:
+        raise _damaged(folder / "episodes.csv", f"it has {len(rows)} episodes, and the finished run has {clock.episodes}")
     steps, learners, values, lengths = ([row[k] for row in rows] for k in range(1, 5))
     counts = np.array(steps, np.int64), np.array(lengths, np.int64)
     return Episodes(counts[0], np.array(learners, np.str_), np.array(values, np.float64), counts[1])
