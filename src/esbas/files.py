@@ -53,6 +53,17 @@ def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
         raise file_error(error, path) from error
 
 
+def read_file(path: str | os.PathLike[str], *, missing: bytes | None = None) -> bytes:
+    """The content of a file, or `missing` if there is none. Pipes and devices are refused: reading them may never end."""
+    path = Path(path)
+    with file_errors(path):
+        if missing is not None and not path.exists():
+            return missing
+        if path.exists() and not path.is_file():
+            raise FileError(f"{str(path)!r} must be a plain file, but is not: remove it, then try again")
+        return path.read_bytes()
+
+
 @contextmanager
 def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file that replaces `path` when the block ends.

@@ -1,6 +1,7 @@
 """Folders of trainings whose files were damaged: one sentence, and nothing is changed."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -147,6 +148,14 @@ def test_hostile_files_give_one_sentence(folder, capsys, name, data):
         assert error.count("\n") <= 2
         assert len(error) < 1500
     assert content(folder) == before
+
+
+@pytest.mark.parametrize("name", ["config.json", "portfolio.toml", "runs/seed-0/clock.json", "runs/seed-0/episodes.csv"])
+def test_a_pipe_in_the_place_of_a_file_does_not_block(folder, capsys, name):
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert cli.main(["compare", str(folder), "--out", str(folder.parent / "compared")]) == 2
+    assert "esbas: " in capsys.readouterr().err
 
 
 def changed(value, rng):

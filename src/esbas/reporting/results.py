@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from esbas import schema
 from esbas.errors import FileError, InvalidValueError, require
-from esbas.files import file_errors, write_atomically
+from esbas.files import file_errors, read_file, write_atomically
 from esbas.reporting.files import plain, write_csv, write_json
 from esbas.reporting.report import Section, page
 
@@ -66,8 +66,7 @@ class Results:
     def part(self, name: str) -> dict[str, Array] | None:
         """The arrays of a part that was stored earlier. None if it is missing or damaged, so that it has to run again."""
         path = self._part_path(name)
-        with file_errors(path):
-            content = path.read_bytes() if path.is_file() else b""
+        content = read_file(path, missing=b"")
         try:
             return _arrays(content)
         except Exception:  # a damaged file can raise anything
@@ -144,8 +143,7 @@ class Results:
 def read_config(folder: Path) -> dict[str, Any]:
     """The content of config.json in a results folder: what was computed, and with which versions."""
     path = folder / CONFIG
-    with file_errors(path):
-        text = path.read_bytes()
+    text = read_file(path)
     remedy = "restore an earlier copy, or use another folder"
     content = schema.read_json(text, repr(str(path)), remedy=remedy)
     schema.check(content, _CONFIG_SHAPE, repr(str(path)), remedy=remedy)

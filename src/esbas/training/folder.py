@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from esbas.errors import SaveFileError
-from esbas.files import file_errors
+from esbas.files import read_file
 from esbas.reporting.results import CONFIG, read_config
 from esbas.training.config import Train
 from esbas.training.options import error_context
@@ -53,8 +53,7 @@ def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> Trainin
     with error_context(str(folder / CONFIG)):
         config = Train.from_options(about["command"].removeprefix(COMMAND), about["config"], out=folder, **options)
     config.check()
-    with file_errors(path):
-        text = path.read_text("utf-8", errors="replace")
+    text = read_file(path).decode("utf-8", "replace")
     if not trust:
         check_modules(config, read_toml(text, source=str(path)), folder)
     return TrainingFolder(folder, config, config.plan(read_recipe(text, source=str(path))))

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from esbas.errors import EsbasError, InvalidValueError, require
-from esbas.files import write_atomically
+from esbas.files import read_file, write_atomically
 from esbas.reporting import Results
 from esbas.reporting.terminal import print_text
 from esbas.training.config import Train
@@ -65,7 +65,7 @@ def _announce(training: TrainingFolder) -> None:
 
 def _write_portfolio(path: Path, recipe: Recipe) -> None:
     """Keep the portfolio with the results."""
-    kept = path.read_text("utf-8", errors="replace") if path.exists() else ""
+    kept = read_file(path, missing=b"").decode("utf-8", "replace")
     if not kept:  # esbas 0.1 left an empty file if it was killed
         write_atomically(path, recipe.text.encode())
     elif read_toml(kept, source=str(path)) != tomllib.loads(recipe.text):  # comments may differ

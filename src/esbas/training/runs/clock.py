@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from esbas import schema
-from esbas.files import file_errors
+from esbas.files import read_file
 from esbas.reporting.files import write_json
 
 NAME = "clock.json"
@@ -31,10 +31,9 @@ class Clock:
 def read_clock(directory: Path) -> Clock | None:
     """The clock of a run; None before its first checkpoint."""
     path = directory / NAME
-    with file_errors(path):
-        if not path.exists():
-            return None
-        text = path.read_bytes()
+    text = read_file(path, missing=b"")
+    if not text and not path.exists():
+        return None
     content = schema.read_json(text, str(path), remedy=_REMEDY)
     schema.check(content, schema.fields_of(Clock), str(path), remedy=_REMEDY)
     return Clock(**content)

@@ -13,7 +13,7 @@ import numpy as np
 
 from esbas.columns import Array
 from esbas.errors import SaveFileError
-from esbas.files import file_errors
+from esbas.files import file_errors, read_file
 from esbas.reporting.files import write_csv
 from esbas.runner import EpisodeRecord
 from esbas.training.runs.clock import read_clock
@@ -162,8 +162,7 @@ def _fault_rows(folder: Path) -> list[list[str]]:
 def _whole_rows(path: Path, header: Sequence[str], cells: Sequence[re.Pattern[str]]) -> list[list[str]]:
     """The rows after the header, without an incomplete last row that a kill left."""
     try:
-        with file_errors(path):
-            text = path.read_text("utf-8", errors="replace") if path.exists() else ""
+        text = read_file(path, missing=b"").decode("utf-8", "replace")
         first, *rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline="")) if "\n" in text else [list(header)]
     except csv.Error as error:
         raise _damaged(path, str(error)) from error
