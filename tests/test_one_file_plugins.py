@@ -208,7 +208,7 @@ def test_a_learner_a_selector_an_objective_and_an_engine_on_the_command_line(tmp
     assert [row.split(",")[2] for row in rows[1:]] == ["FirstBest", "tabular Q"] * 2 + ["FirstBest"]
     assert json.loads((tmp_path / "here" / "summary.json").read_text())["objective"] == "last_reward"
     assert import_object("my_engine:Backwards").started == ["seed 1", "seed 0"]
-    assert cli.main(["resume", "here"]) == 0
+    assert cli.main(["resume", "here", "--trust"]) == 0
 
 
 def test_an_engine(tmp_path):

@@ -3,12 +3,14 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
 from esbas import __version__, experiments
 from esbas.errors import EsbasError, unknown
+from esbas.files import file_error
 from esbas.registry import import_object
 
 INTERRUPTED = 130
@@ -83,9 +85,10 @@ Examples
 
 def program() -> NoReturn:
     """Entry point of the `esbas` script: run `main` and exit with its code."""
-    folder = os.getcwd()  # noqa: PTH109  # as sys.path has it
-    if not {"", folder} & set(sys.path):
-        sys.path.append(folder)  # `module:Class` finds modules in the current folder; worker processes inherit sys.path
+    with suppress(OSError):  # the current folder may have been deleted
+        folder = os.getcwd()  # noqa: PTH109  # as sys.path has it
+        if not {"", folder} & set(sys.path):
+            sys.path.append(folder)  # `module:Class` finds modules in the current folder; worker processes inherit sys.path
     code = main()
     if code == INTERRUPTED:  # compiled runs may still execute in threads, and an orderly shutdown can crash then
         sys.stdout.flush()
@@ -95,11 +98,14 @@ def program() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command. Returns the exit code: 0, 2 for invalid input, 130 for Ctrl-C."""
+    """Run a command. Returns the exit code: 0, 2 for invalid input or an error of the file system, 130 for Ctrl-C."""
     try:
         return _main(list(sys.argv[1:] if argv is None else argv))
     except EsbasError as error:
         print(f"esbas: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"esbas: {file_error(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("esbas: stopped; the same command continues with what is finished", file=sys.stderr)

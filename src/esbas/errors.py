@@ -47,6 +47,14 @@ class SaveFileError(EsbasError, ValueError):
     """A save file is damaged, too new, or belongs to another run."""
 
 
+class FileError(EsbasError, OSError):
+    """A file cannot be read or written: the disk is full, the folder was deleted, ... See `esbas.files`."""
+
+
+class TrustError(EsbasError, PermissionError):
+    """Opening a folder would import modules that it names, and `trust` was not given."""
+
+
 class MissingExtraError(EsbasError, ImportError):
     """A part needs a library that is not installed."""
 

@@ -1,26 +1,91 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all, and errors of the file system in one sentence."""
 
+import errno
 import os
+import re
 import stat
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from esbas.errors import EsbasError, FileError
+
+_DENIED = "permission is denied", "change its permissions, or use another folder"
+_GONE = "the folder does not exist any more", "restore the folder, or use another one"
+_CAUSES = {
+    errno.ENOSPC: ("the disk is full", "free some space"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space"),
+    errno.EFBIG: ("the file is larger than this process may write", "raise the limit (`ulimit -f`)"),
+    errno.EMFILE: ("too many files are open", "raise the limit (`ulimit -n`), or use fewer jobs"),
+    errno.ENFILE: ("too many files are open on this machine", "close other programs"),
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.EROFS: ("the disk is read-only", "make it writable, or use another folder"),
+    errno.ENOENT: _GONE,
+    errno.ESTALE: _GONE,
+    errno.ENOTDIR: ("a file is in the place of its folder", "remove that file, or use another folder"),
+    errno.EISDIR: ("it is a folder", "remove that folder, or use another path"),
+    errno.ELOOP: ("it is a symbolic link", "remove the link"),
+}
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)(-\d+)?\.tmp")
+_NO_SYNC = errno.EINVAL, errno.ENOTSUP, errno.EBADF  # file systems that cannot sync folders
+
+
+def file_error(error: OSError, path: object = None) -> FileError:
+    """An error of the operating system as one sentence, with the path, the cause and a remedy."""
+    place = path if path is not None else error.filename
+    what = "files" if place is None else repr(os.fsdecode(place) if isinstance(place, bytes) else str(place))
+    cause, remedy = _CAUSES.get(error.errno or 0, (error.strerror or str(error), "fix the cause"))
+    found = FileError(f"{what} must be readable and writable, but {cause}: {remedy}, then try again")
+    found.errno, found.strerror, found.filename = error.errno, error.strerror, error.filename
+    return found
+
+
+@contextmanager
+def file_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an OSError within the block into a `FileError` about `path`."""
+    try:
+        yield
+    except EsbasError:
+        raise
+    except OSError as error:
+        raise file_error(error, path) from error
+
+
+def read_file(path: str | os.PathLike[str], *, missing: bytes | None = None) -> bytes:
+    """The content of a file, or `missing` if there is none. Pipes and devices are refused: reading them may never end."""
+    path = Path(path)
+    with file_errors(path):
+        if missing is not None and not path.exists():
+            return missing
+        if path.exists() and not path.is_file():
+            raise FileError(f"{str(path)!r} must be a plain file, but is not: remove it, then try again")
+        return path.read_bytes()
 
 
 @contextmanager
 def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` when the block ends. If the block fails, `path` stays as it was."""
+    """Open a temporary file that replaces `path` when the block ends.
+
+    If the block fails or the process is killed, `path` stays as it was. Temporary files that a killed process left for this path
+    are removed. After the block, the new file survives a power failure.
+    """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    with file_errors(path), closing(_Folder(path.parent)) as folder:
+        _remove_abandoned(path)
+        try:
+            with temporary.open("xb") as file:  # never follows a link
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        folder.sync()
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -36,3 +101,50 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         os.close(descriptor)
         raise OSError(f"{os.fspath(path)!r} is not a regular file")
     return os.fdopen(descriptor, "rb")
+
+
+class _Folder:
+    """A folder that can be synced, so that a renamed file survives a power failure.
+
+    It is opened before anything is written: if too many files are open, nothing has changed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None  # not on Windows
+
+    def sync(self) -> None:
+        if self._descriptor is not None:
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                if error.errno not in _NO_SYNC:
+                    raise
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove the temporary files for `path` of processes that no longer exist, and of an earlier one with the same number."""
+    own = f"-{threading.get_ident()}.tmp"
+    for entry in os.scandir(path.parent):
+        found = _TEMPORARY.fullmatch(entry.name) if entry.name.endswith(".tmp") else None
+        if found is None or found["name"] != path.name:
+            continue
+        process = int(found["process"])
+        if not _is_running(process) or (process == os.getpid() and entry.name.endswith(own)):
+            with suppress(OSError):
+                Path(entry.path).unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # there, os.kill(process, 0) would send a signal
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it belongs to another user
+        return True
+    return True

@@ -67,7 +67,7 @@ def test_other_folders_files_and_damage_are_refused(tmp_path):
         folder(tmp_path / "mine" / "thesis.tex")
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "config.json").write_text('{"command": ')
-    with pytest.raises(InvalidValueError, match="damaged"):
+    with pytest.raises(InvalidValueError, match="must be JSON"):
         folder(tmp_path / "torn")
 
 

@@ -129,7 +129,7 @@ def test_a_training_with_plugins_only(tmp_path, capsys):
     assert (episodes.values == -episodes.lengths).all()
     plain.started.clear()
     (out / "runs" / "seed-1" / "clock.json").unlink()
-    assert cli.main(["resume", str(out), "--engine", "engine.plain:Plain", "--no-tensorboard"]) == 0
+    assert cli.main(["resume", str(out), "--engine", "engine.plain:Plain", "--no-tensorboard", "--trust"]) == 0
     assert plain.started == ["seed 1"]
     capsys.readouterr()
     assert cli.main(["resume", str(out), "--engine", "proceses"]) == 2

@@ -161,12 +161,13 @@ def test_the_example_works_as_it_is(tmp_path, capsys, monkeypatch):
 def test_folders_of_other_commands_are_not_resumed(tmp_path, capsys):
     assert cli.main(["resume", str(tmp_path / "nowhere")]) == 2
     assert "has no config.json" in capsys.readouterr().err
-    (tmp_path / "config.json").write_text('{"command": "esbas demo", "config": {}, "again": "esbas demo --runs 3"}')
+    about = {"command": "esbas demo", "config": {}, "again": "esbas demo --runs 3", "versions": {}, "platform": ""}
+    (tmp_path / "config.json").write_text(json.dumps(about))
     assert cli.main(["resume", str(tmp_path)]) == 2
     assert "`esbas demo --runs 3` continues it" in capsys.readouterr().err
     (tmp_path / "config.json").write_text("{")
     assert cli.main(["resume", str(tmp_path)]) == 2
-    assert "damaged" in capsys.readouterr().err
+    assert "config.json' must be JSON" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """An engine of processes, for jobs in plain Python and for jobs that may crash."""
 
 import multiprocessing
+import os
 import pickle
 import signal
 from collections import deque
@@ -56,10 +57,10 @@ def _outcomes(
             busy = [connection for connection, worker in workers.items() if worker.job is not None]
             if not busy:
                 break
-            for ready in wait(busy, TICK):
-                event = workers[ready].receive()  # type: ignore[index]  # only connections are waited for
-                if not workers[ready].alive:  # type: ignore[index]
-                    del workers[ready]  # type: ignore[arg-type]
+            for ready in _ready(busy, workers):
+                event = workers[ready].receive()
+                if not workers[ready].alive:
+                    del workers[ready]
                 if isinstance(event, Outcome):
                     yield event
                 else:
@@ -69,6 +70,15 @@ def _outcomes(
     finally:
         for worker in workers.values():
             worker.kill()
+
+
+def _ready(busy: "list[Connection]", workers: "dict[Connection, _Worker]") -> "list[Connection]":
+    """The connections of workers that sent something or ended.
+
+    The end of a process does not always close its connection, or its sentinel: a process that the job forked holds both.
+    """
+    sent = wait(busy, TICK)
+    return [connection for connection in busy if connection in sent or not workers[connection].process.is_alive()]
 
 
 def _free(workers: "dict[Connection, _Worker]", count: int) -> "_Worker | None":
@@ -89,7 +99,7 @@ class _Worker:
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
         self.connection, other = context.Pipe()
-        self.process = context.Process(target=serve, args=(other,))
+        self.process = context.Process(target=serve, args=(other, os.getpid()))
         with _signals_blocked():
             self.process.start()
         other.close()  # so that this end reports the end of the process
@@ -114,9 +124,13 @@ class _Worker:
         """The next message of the job, or its outcome."""
         name = self.job or ""
         try:
+            if not self.process.is_alive() and not self.connection.poll():
+                raise EOFError
             kind, content = self.connection.recv()
         except (EOFError, OSError):
             self.alive = False
+            self.process.join(PATIENCE)
+            self.process.kill()  # if it closed its pipe, but did not end
             self.process.join()
             self.connection.close()
             why = f"must run to its end, but its process ended with exit code {self.process.exitcode}"

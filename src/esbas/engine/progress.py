@@ -6,6 +6,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 PLAIN_EVERY = 10.0
 """Seconds between two plain lines."""
@@ -24,12 +25,13 @@ class Progress:
     def __enter__(self) -> "Progress":
         self._start = self._last_line = time.monotonic()
         if self._console.is_terminal:
-            columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
-            self._bar = Bar(*columns, TimeRemainingColumn(), TextColumn("{task.fields[note]}"), console=self._console)
+            what, note = (TextColumn(f"{{task.{each}}}", markup=False) for each in ("description", "fields[note]"))
+            columns = what, BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), note
+            self._bar = Bar(*columns, console=self._console)
             self._task = self._bar.add_task(self._description, total=self._total, completed=self._done, note="")
             self._bar.start()
         elif self._done:
-            self._console.print(f"{self._description}: {self._done}/{self._total} were finished before", highlight=False)
+            self._print(f"{self._description}: {self._done}/{self._total} were finished before")
         return self
 
     def advance(self, note: str = "") -> None:
@@ -46,7 +48,10 @@ class Progress:
             left = elapsed / self._fresh * (self._total - self._done)
             times = f"{elapsed:.0f} s" + (f", about {left:.0f} s left" if self._done < self._total else "")
             line = f"{self._description}: {self._done}/{self._total}, {times}" + (f", {note}" if note else "")
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        self._console.print(Text(line), highlight=False, soft_wrap=True)  # Text: names in it are not markup
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._bar is not None:

@@ -14,23 +14,24 @@ from esbas.errors import EngineError
 
 JOB, STOP = "job", "stop"  # from the parent
 REPORT, OUTCOME = "report", "outcome"  # from a worker
+PARENT_CHECK = 1.0  # seconds
 IGNORED = signal.SIGINT, signal.SIGTERM
 
 
-def serve(connection: Connection) -> None:
-    """Run jobs that arrive through the connection until the parent closes it, or is killed."""
+def serve(connection: Connection, parent: int) -> None:
+    """Run jobs that arrive through the connection until the parent (the number of its process) closes it, or is killed."""
     for number in IGNORED:  # Ctrl-C reaches every process of a terminal; the parent decides when to stop
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED)
-    _JobServer(connection).run()
+    _JobServer(connection, parent).run()
 
 
 class _JobServer:
     """Runs jobs in the main thread, where signals and timers work, while a second thread listens to the parent."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, parent: int) -> None:
+        self._connection, self._parent = connection, parent
         self._jobs: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._sending = threading.Lock()  # a job may report from threads
         self._stopping = self._cooperative = False
@@ -44,19 +45,26 @@ class _JobServer:
             self._finished += 1
 
     def _listen(self) -> None:
-        """Receive from the parent. The pipe closes when the parent ends, also when it is killed."""
+        """Receive from the parent until it ends."""
         try:
-            while (message := self._connection.recv()) != STOP:
+            while (message := self._receive()) != STOP:
                 self._received += 1
                 self._jobs.put(message[1])
             self._stopping = True
-            self._connection.recv()  # until the end
+            self._receive()  # until the end
         except (EOFError, OSError):
             pass
         self._stopping = True
         if self._received > self._finished and not self._cooperative:  # the result is lost, and this job cannot be asked to stop
             os._exit(1)
         self._jobs.put(None)
+
+    def _receive(self) -> Any:
+        """The next message. An EOFError if the parent ended: the pipe stays open if another process of the parent holds it."""
+        while not self._connection.poll(PARENT_CHECK):
+            if os.name != "nt" and os.getppid() != self._parent:
+                raise EOFError
+        return self._connection.recv()
 
     def _outcome(self, task: bytes) -> Any:
         """A tuple of the value alone, or an exception."""

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.legend import Legend
 from numpy.typing import ArrayLike
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5d3a9b", "#6b6b6b")
@@ -37,27 +38,32 @@ def new_panels(
     return figure, panels
 
 
-def label(axes: Axes, *, x: str, y: str, title: str = "") -> None:
-    """Label the axes, with units in brackets: "meta-time τ [episodes]"."""
-    axes.set_xlabel(x, fontsize=11, color=INK)
-    axes.set_ylabel(y, fontsize=11, color=INK)
+def label(axes: Axes, *, x: str, y: str, title: str = "", math: bool = False) -> None:
+    """Label the axes, with units in brackets: "meta-time τ [episodes]". `$` starts a formula only if `math` is set."""
+    axes.set_xlabel(x, fontsize=11, color=INK, parse_math=math)
+    axes.set_ylabel(y, fontsize=11, color=INK, parse_math=math)
     if title:
-        axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=INK)
+        axes.set_title(title, loc="left", fontsize=12, fontweight="bold", color=INK, parse_math=math)
 
 
-def legend(axes: Axes, *, outside: bool = True, title: str = "", reverse: bool = False) -> None:
-    """Add a legend to the right of the panel, or inside it where it covers least. Use `reverse` for stacked areas."""
+def legend(axes: Axes, *, outside: bool = True, title: str = "", reverse: bool = False, math: bool = False) -> None:
+    """Add a legend to the right of the panel, or inside it where it covers least. Use `reverse` for stacked areas.
+
+    `$` in labels starts a formula only if `math` is set: names of learners are shown as they are.
+    """
     look: dict[str, Any] = {"title": title, "reverse": reverse, "fontsize": 10}
     if outside:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, alignment="left", **look)
+        new = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, alignment="left", **look)
     else:
-        axes.legend(loc="best", framealpha=0.9, edgecolor="none", **look)
+        new = axes.legend(loc="best", framealpha=0.9, edgecolor="none", **look)
+    _set_math(new, math)
 
 
 def shared_legend(figure: Figure, axes: Axes) -> None:
     """Add the legend of one panel below the whole figure."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=11)
+    new = figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=11)
+    _set_math(new, False)
 
 
 def curve_with_band(
@@ -73,7 +79,7 @@ def curve_with_band(
 ) -> None:
     """Plot a mean over runs, (X,), with its 95 % interval as a band. A band of NaN is not drawn."""
     middle, half = np.asarray(mean, np.float64), np.asarray(ci95, np.float64)
-    (line,) = axes.plot(x, middle, style, color=colour, label=label, linewidth=width)
+    (line,) = axes.plot(x, middle, style, color=colour, label=_visible(label), linewidth=width)
     if np.isfinite(half).any():
         axes.fill_between(np.asarray(x), middle - half, middle + half, color=line.get_color(), alpha=0.18, linewidth=0)
 
@@ -88,7 +94,7 @@ def stacked_shares(
         np.asarray(x),
         *(percent[k] for k in order),
         colors=[colours[k % len(colours)] for k in order],
-        labels=[labels[k] for k in order],
+        labels=[_visible(labels[k]) for k in order],
         alpha=0.85,
     )
     for area in areas:
@@ -101,8 +107,18 @@ def stacked_shares(
 def share_lines(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[str], *, colours: Sequence[str] = COLOURS) -> None:
     """Plot shares of the arms, (K, X), as lines in percent."""
     for k, (share, name) in enumerate(zip(np.asarray(shares, np.float64), labels, strict=True)):
-        axes.plot(np.asarray(x), 100 * share, color=colours[k % len(colours)], label=name, linewidth=1.8)
+        axes.plot(np.asarray(x), 100 * share, color=colours[k % len(colours)], label=_visible(name), linewidth=1.8)
     axes.set_ylim(-2, 102)
+
+
+def _visible(name: str) -> str:
+    """The name as a label. Legends leave out labels that begin with an underscore."""
+    return f" {name}" if name.startswith("_") else name
+
+
+def _set_math(legend: Legend, math: bool) -> None:
+    for text in legend.get_texts():
+        text.set_parse_math(math)
 
 
 def logarithmic(axes: Axes, *, x: bool = True, y: bool = False) -> None:

@@ -1,7 +1,6 @@
 """A crash-safe results folder: every file is written completely or not at all."""
 
 import io
-import json
 import platform
 import re
 import shlex
@@ -15,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.errors import InvalidValueError, require
-from esbas.files import write_atomically
+from esbas import schema
+from esbas.errors import FileError, InvalidValueError, require
+from esbas.files import file_errors, read_file, write_atomically
 from esbas.reporting.files import plain, write_csv, write_json
 from esbas.reporting.report import Section, page
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[Any]
+CONFIG = "config.json"
+_CONFIG_SHAPE = {"command": str, "config": dict, "again": str, "versions": {str: str}, "platform": str}
 _DECISIVE = ("esbas", "numpy", "numba")  # other versions of these packages may give other results
 
 
@@ -46,7 +48,9 @@ class Results:
             self.folder.mkdir(parents=True, exist_ok=True)
             if old is None:
                 about = {"command": command, "config": self._config, "again": self.command_line}
-                write_json(self.folder / "config.json", about | {"versions": self._versions, "platform": platform.platform()})
+                write_json(self.folder / CONFIG, about | {"versions": self._versions, "platform": platform.platform()})
+        except FileError:
+            raise
         except OSError as error:
             raise _refused(self.folder, f"be a folder that can be written to, but {error.strerror or error}") from error
         if old is not None:
@@ -61,10 +65,11 @@ class Results:
 
     def part(self, name: str) -> dict[str, Array] | None:
         """The arrays of a part that was stored earlier. None if it is missing or damaged, so that it has to run again."""
+        path = self._part_path(name)
+        content = read_file(path, missing=b"")
         try:
-            with self._part_path(name).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return dict(arrays)
-        except (OSError, EOFError, ValueError, zipfile.BadZipFile):
+            return _arrays(content)
+        except Exception:  # a damaged file can raise anything
             return None
 
     def store_part(self, name: str, arrays: Mapping[str, Array]) -> None:
@@ -72,7 +77,8 @@ class Results:
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **dict(arrays))
         path = self._part_path(name)
-        path.parent.mkdir(exist_ok=True)
+        with file_errors(path.parent):
+            path.parent.mkdir(exist_ok=True)
         write_atomically(path, buffer.getvalue())
 
     def table(self, name: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -95,7 +101,8 @@ class Results:
 
     def report(self, title: str, sections: Sequence[Section]) -> None:
         """Write report.html."""
-        files = sorted(path.name for path in self.folder.iterdir() if path.suffix in (".json", ".csv", ".png", ".svg"))
+        with file_errors(self.folder):
+            files = sorted(path.name for path in self.folder.iterdir() if path.suffix in (".json", ".csv", ".png", ".svg"))
         versions = self._versions
         text = page(title, sections, svg=self._svg, command=self.command_line, versions=versions, files=files)
         write_atomically(self.folder / "report.html", text.encode())
@@ -111,19 +118,14 @@ class Results:
 
     def _read_config(self) -> dict[str, Any] | None:
         """The content of config.json; None in a new folder."""
-        path = self.folder / "config.json"
         if not self.folder.exists():
             return None
-        if not path.exists():
+        if not (self.folder / CONFIG).exists():
             others = sorted(p.name for p in self.folder.iterdir() if p.name != "parts" and not p.name.startswith("."))
             if others:
                 raise _refused(self.folder, f"be new or hold earlier results, but holds {others[0]!r} and no config.json")
             return None
-        try:
-            old = json.loads(path.read_text("utf-8"))
-            return {"command": old["command"], "config": dict(old["config"]), "versions": dict(old["versions"])}
-        except (ValueError, KeyError, TypeError) as error:
-            raise _refused(self.folder, f"contain a valid config.json, but it is damaged ({error})") from error
+        return read_config(self.folder)
 
     def _compare(self, old: Mapping[str, Any]) -> None:
         new_flat = (
@@ -136,6 +138,28 @@ class Results:
             if new_flat.get(key) != old_flat.get(key):
                 differs = f"{key}={old_flat.get(key)!r}, but this is {key}={new_flat.get(key)!r}"
                 raise _refused(self.folder, f"contain results of the same settings, but they were made with {differs}")
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The content of config.json in a results folder: what was computed, and with which versions."""
+    path = folder / CONFIG
+    text = read_file(path)
+    remedy = "restore an earlier copy, or use another folder"
+    content = schema.read_json(text, repr(str(path)), remedy=remedy)
+    schema.check(content, _CONFIG_SHAPE, repr(str(path)), remedy=remedy)
+    return dict(content)
+
+
+def _arrays(content: bytes) -> dict[str, Array]:
+    """The arrays of an .npz file; raises anything if it is damaged."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()) or file.testzip() is not None:
+            raise zipfile.BadZipFile
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        found = dict(arrays)
+    if not all(isinstance(each, np.ndarray) for each in found.values()):  # an entry that is no array is returned as bytes
+        raise zipfile.BadZipFile
+    return found
 
 
 def _option(name: str, value: Any) -> list[str]:

@@ -20,7 +20,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[objec
     table = Table(box=box.SIMPLE_HEAD)
     for column, name in enumerate(header):
         justify: Literal["left", "right"] = "right" if all(is_numeric(row[column]) for row in texts) else "left"
-        table.add_column(name, justify=justify, overflow="fold")  # in a narrow terminal, fold cells instead of cutting them
+        table.add_column(Text(name), justify=justify, overflow="fold")  # in a narrow terminal, fold cells instead of cutting them
     for number, row in enumerate(texts):
         table.add_row(*map(Text, row), style="bold" if number in bold else "")  # Text: brackets are not markup
     print_text(title)
@@ -35,7 +35,7 @@ def print_text(*lines: str) -> None:
 
 def status(text: str) -> AbstractContextManager[object]:
     """Show the text with a spinner while the block runs, if the output is a terminal."""
-    return _console().status(text)
+    return _console().status(Text(text))
 
 
 def _console() -> Console:

@@ -10,6 +10,7 @@ import tyro
 from esbas.engine import find_engine
 from esbas.engine.threads import Threads
 from esbas.errors import require
+from esbas.training.options import checked
 from esbas.training.portfolios.recipe import Recipe, default_recipe, read_recipe, recipe_of
 from esbas.training.runs.one_run import SaveOptions
 from esbas.training.runs.plan import Plan
@@ -116,8 +117,9 @@ class Train:
 
     @classmethod
     def from_options(cls, env_id: str, options: Mapping[str, Any], **more: Any) -> "Train":
-        """The inverse of `options`."""
-        plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-        if plain.get("portfolio") is not None:
+        """The inverse of `options`; raises an InvalidValueError for values of the wrong type and options that are unknown."""
+        others = [field.name for field in fields(cls) if field.name not in _DECISIVE]
+        plain = checked(cls, options, kind="a training", reserved=others, hints={"portfolio": str})
+        if "portfolio" in plain:
             plain["portfolio"] = Path(plain["portfolio"])
         return cls(env_id, **plain, **more)

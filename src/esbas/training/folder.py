@@ -1,14 +1,17 @@
 """The folder of a training, opened again."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from esbas.errors import EsbasError, SaveFileError
+from esbas.errors import SaveFileError
+from esbas.files import read_file
+from esbas.reporting.results import CONFIG, read_config
 from esbas.training.config import Train
-from esbas.training.portfolios.recipe import read_recipe
+from esbas.training.options import error_context
+from esbas.training.portfolios.recipe import read_recipe, read_toml
 from esbas.training.runs.plan import Plan
+from esbas.training.trust import check_modules
 
 COMMAND = "esbas train "
 PORTFOLIO = "portfolio.toml"
@@ -27,23 +30,30 @@ class TrainingFolder:
         return self.config.seeds
 
 
-def open_folder(folder: Path, **options: Any) -> TrainingFolder:
-    """The training in this folder; `options` are those that do not affect its results, such as `jobs`."""
+def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> TrainingFolder:
+    """The training in this folder.
+
+    Args:
+        folder: written by `esbas train`.
+        trust: import the modules that the folder names. Without it, a folder that names any is refused, because a module runs
+            code when it is imported.
+        options: those that do not affect the results, such as `jobs`.
+    """
     where = repr(str(folder))
-    try:
-        about = json.loads((folder / "config.json").read_text("utf-8"))
-        command = str(about["command"])
-        if not command.startswith(COMMAND):
-            raise SaveFileError(
-                f"{where} must be the folder of a training, but another command wrote it: `{about['again']}` continues it"
-            )
-        config = Train.from_options(command.removeprefix(COMMAND), dict(about["config"]), out=folder, **options)
-        recipe = read_recipe((folder / PORTFOLIO).read_text("utf-8"), source=str(folder / PORTFOLIO))
-    except EsbasError:
-        raise
-    except FileNotFoundError as error:
-        missing = Path(error.filename).name
-        raise SaveFileError(f"{where} must be the folder of a training, but it has no {missing}: check the path") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise SaveFileError(f"{where} must be the folder of a training, but its config.json is damaged ({error})") from error
-    return TrainingFolder(folder, config, config.plan(recipe))
+    path = folder / PORTFOLIO
+    if not (folder / CONFIG).is_file():
+        raise SaveFileError(f"{where} must be the folder of a training, but it has no {CONFIG}: check the path")
+    about = read_config(folder)
+    if not about["command"].startswith(COMMAND):
+        again = about["again"]
+        raise SaveFileError(f"{where} must be the folder of a training, but another command wrote it: `{again}` continues it")
+    if not path.is_file():
+        message = f"{where} must have a portfolio, but it has no {PORTFOLIO}"
+        raise SaveFileError(f"{message}: `{about['again']} --out {folder}` writes it again")
+    with error_context(str(folder / CONFIG)):
+        config = Train.from_options(about["command"].removeprefix(COMMAND), about["config"], out=folder, **options)
+    config.check()
+    text = read_file(path).decode("utf-8", "replace")
+    if not trust:
+        check_modules(config, read_toml(text, source=str(path)), folder)
+    return TrainingFolder(folder, config, config.plan(read_recipe(text, source=str(path))))

@@ -99,7 +99,7 @@ def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: 
             _bound(axes, regime, quantity, runs.times[late], mean[late], colour=COLOURS[k])
         _log_log(axes, first=8, last=analysis.horizon)
         title = gap_text(regime) + ("" if quantity == "short_sighted" else f", {own_text(regime)}")
-        label(axes, x=TIME, y=typeset(f"{SIGNS[quantity]}(T) [return]"), title=typeset(title, bold=True))
+        label(axes, x=TIME, y=typeset(f"{SIGNS[quantity]}(T) [return]"), title=typeset(title, bold=True), math=True)
     handles, names = panels[0].get_legend_handles_labels()
     handles.append(Line2D([], [], color=QUIET, linestyle="--", linewidth=1.2))
     panels[len(regimes)].legend(handles, [*names, "shape of the bound"], loc="center", frameon=False, fontsize=12)
@@ -152,8 +152,8 @@ def theorem_3_figure(analysis: BoundsAnalysis) -> Figure:
     axes.axhline(1.0, color=INK, linewidth=1.2)
     logarithmic(axes)
     axes.set_ylim(0, 1.1)
-    label(axes, x=TIME, y=typeset("ρ_abs(T) / (7 ρ*(T/6) + ρ_ss(T)) [1]"), title="Theorem 3 along the run")
-    legend(axes)
+    label(axes, x=TIME, y=typeset("ρ_abs(T) / (7 ρ*(T/6) + ρ_ss(T)) [1]"), title="Theorem 3 along the run", math=True)
+    legend(axes, math=True)
     return figure
 
 
@@ -166,7 +166,7 @@ def rivals_figure(analysis: BoundsAnalysis) -> Figure:
             look = {"colour": COLOURS[k % len(COLOURS)], "style": STYLES[k // len(COLOURS)]}
             curve_with_band(axes, runs.times, *estimates(runs.oracle), name, width=2.4 if k < 3 else 1.3, **look)
         _log_log(axes, first=64, last=analysis.horizon)
-        label(axes, x=TIME, y="regret against the oracle [return]", title=typeset(gap_text(regime), bold=True))
+        label(axes, x=TIME, y="regret against the oracle [return]", title=typeset(gap_text(regime), bold=True), math=True)
     handles, names = panels[0].get_legend_handles_labels()
     panels[len(analysis.compared)].legend(handles, names, loc="center", frameon=False, fontsize=11, ncols=2)
     return figure

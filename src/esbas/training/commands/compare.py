@@ -1,6 +1,5 @@
 """`esbas compare FOLDER...`: compares trainings on the same task."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -9,9 +8,11 @@ from typing import Annotated
 
 import tyro
 
-from esbas.errors import InvalidValueError, require
+from esbas.errors import EsbasError, InvalidValueError, require
+from esbas.files import file_errors
 from esbas.objective import Objective, make_objective
 from esbas.reporting import Results
+from esbas.reporting.results import read_config
 from esbas.training.folder import open_folder
 from esbas.training.reports.comparison import ComparedTraining, default_threshold, publish
 
@@ -40,6 +41,8 @@ class Compare:
     """The table shows the steps until the mean of 50 episodes reaches it. Default: 90 % of the way from worst to best mean."""
     out: Path = Path("esbas-compare")
     """The folder for table, figure and report."""
+    trust: bool = False
+    """Import the modules that the folders name. Imported modules can run any code: docs/safety.md."""
 
 
 def main(config: Compare) -> None:
@@ -49,7 +52,10 @@ def main(config: Compare) -> None:
     require(len(set(places)) == len(places), "folders are different", folders=[str(folder) for folder in config.folders])
     by_name = len({place.name for place in places}) == len(places)
     named = zip(config.folders, places, strict=True)
-    trainings = [ComparedTraining(open_folder(folder), name=place.name if by_name else str(folder)) for folder, place in named]
+    trainings = [
+        ComparedTraining(open_folder(folder, trust=config.trust), name=place.name if by_name else str(folder))
+        for folder, place in named
+    ]
     objective = _common_objective(trainings)
     threshold = default_threshold(trainings, objective) if config.threshold is None else config.threshold
     _clear(config.out)
@@ -74,8 +80,9 @@ def _common_objective(trainings: Sequence[ComparedTraining]) -> Objective:
 def _clear(out: Path) -> None:
     """Remove the files of an earlier comparison; files of other commands stay."""
     try:
-        earlier = str(json.loads((out / "config.json").read_text("utf-8"))["command"])
-    except (OSError, ValueError, KeyError, TypeError):
+        earlier = str(read_config(out)["command"])
+    except EsbasError:
         return
     for name in _WRITTEN if earlier.startswith(COMMAND) else ():
-        (out / name).unlink(missing_ok=True)
+        with file_errors(out / name):
+            (out / name).unlink(missing_ok=True)

@@ -52,6 +52,8 @@ class Evaluate:
     """The GIF file for the first episode. Default: FOLDER/evaluation.gif, if the task renders images."""
     eval_seed: int = 0
     """The seed of the episodes; they differ from those of the training."""
+    trust: bool = False
+    """Import the modules that the folder names. Imported modules can run any code: docs/safety.md."""
 
 
 def main(config: Evaluate) -> None:
@@ -62,7 +64,7 @@ def main(config: Evaluate) -> None:
     require(not both, "episodes are shown or recorded", "give --render or --video", render=config.render, video=str(config.video))
     fits = config.video is None or (config.video.suffix.lower() == ".gif" and config.video.parent.is_dir())
     require(fits, "the video is a .gif in a folder that exists", video=str(config.video))
-    training = open_folder(config.folder)
+    training = open_folder(config.folder, trust=config.trust)
     seed = _find_run(training, config.seed)
     directory = run_folder(training.folder, seed)
     run = training.plan.resume(directory / "checkpoint.npz", seed)

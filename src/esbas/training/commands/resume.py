@@ -24,9 +24,11 @@ class Resume:
     """Seconds between two checkpoints."""
     tensorboard: bool = True
     """Write TensorBoard logs."""
+    trust: bool = False
+    """Import the modules that the folder names. Imported modules can run any code: docs/safety.md."""
 
 
 def main(config: Resume) -> None:
     """Run `esbas resume` with these options."""
     saving = {"checkpoint_every": config.checkpoint_every, "tensorboard": config.tensorboard}
-    train(open_folder(config.folder, jobs=config.jobs, engine=config.engine, **saving))
+    train(open_folder(config.folder, trust=config.trust, jobs=config.jobs, engine=config.engine, **saving))

@@ -1,15 +1,17 @@
 """`esbas train ENV_ID`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
 
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
-from esbas.errors import InvalidValueError, require
+from esbas.errors import EsbasError, InvalidValueError, require
+from esbas.files import read_file, write_atomically
 from esbas.reporting import Results
 from esbas.reporting.terminal import print_text
 from esbas.training.config import Train
 from esbas.training.display.live_view import LiveView
 from esbas.training.folder import COMMAND, PORTFOLIO, TrainingFolder
-from esbas.training.portfolios.recipe import Recipe, example
+from esbas.training.portfolios.recipe import Recipe, example, read_toml
 from esbas.training.reports.training_report import publish
 from esbas.training.runs.one_run import run_folder
 from esbas.training.runs.plan import Plan
@@ -40,8 +42,11 @@ def train(training: TrainingFolder) -> None:
             train_seeds(
                 plan, config.seeds, folder, jobs=config.jobs, saving=config.saving, report=view.show, engine=config.engine
             )
-    finally:
-        publish(results, training)
+    except BaseException:
+        with suppress(EsbasError, OSError):  # the first error is the cause
+            publish(results, training)
+        raise
+    publish(results, training)
 
 
 def _try_build(plan: Plan, seed: int, folder: Path) -> None:
@@ -60,14 +65,15 @@ def _announce(training: TrainingFolder) -> None:
 
 def _write_portfolio(path: Path, recipe: Recipe) -> None:
     """Keep the portfolio with the results."""
-    if not path.exists():
-        path.write_text(recipe.text, "utf-8")
-    elif tomllib.loads(path.read_text("utf-8")) != tomllib.loads(recipe.text):  # comments may differ
+    kept = read_file(path, missing=b"").decode("utf-8", "replace")
+    if not kept:  # esbas 0.1 left an empty file if it was killed
+        write_atomically(path, recipe.text.encode())
+    elif read_toml(kept, source=str(path)) != tomllib.loads(recipe.text):  # comments may differ
         message = f"the portfolio of a training must stay the same, but {str(path)!r} differs from the given one"
         raise InvalidValueError(f"{message}: give another --out, or `esbas resume {path.parent}`")
 
 
 def _write_example(path: Path) -> None:
     require(not path.exists(), "the file does not exist yet", "move it to another place", path=str(path))
-    path.write_text(example(), "utf-8")
+    write_atomically(path, example().encode())
     print(f"Wrote {path}: edit it, then `esbas train CartPole-v1 --portfolio {path}`")

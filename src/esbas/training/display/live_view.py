@@ -40,7 +40,7 @@ class LiveView:
             self._live.update(self._picture(), refresh=True)
         elif status.finished or now - self._last.get(status.seed, -math.inf) >= PLAIN_EVERY:
             self._last[status.seed] = now
-            self._console.print(f"{self._title}, {plain_line(status)}", highlight=False, markup=False, soft_wrap=True)
+            self._console.print(Text(f"{self._title}, {plain_line(status)}"), highlight=False, soft_wrap=True)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._live is not None:

@@ -1,18 +1,21 @@
 """TensorBoard logs of a run: `tensorboard --logdir FOLDER`."""
 
+import os
 import re
+import socket
 import time
 from pathlib import Path
 from types import TracebackType
 
 from esbas.errors import MissingExtraError
+from esbas.files import file_errors
 from esbas.runner import EpisodeRecord
 from esbas.training.display.status import Status
 
 try:
     from tensorboard.compat.proto.event_pb2 import Event, SessionLog
     from tensorboard.compat.proto.summary_pb2 import Summary
-    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    from tensorboard.summary.writer.record_writer import RecordWriter
 except ImportError as error:
     message = "TensorBoard logs need TensorBoard, but it is not installed"
     raise MissingExtraError(f"{message}: pip install 'esbas[deep]', or --no-tensorboard") from error
@@ -27,7 +30,12 @@ class TensorBoardWriter:
     """
 
     def __init__(self, folder: Path, *, steps: int) -> None:
-        self._writer = EventFileWriter(str(folder))
+        self._path = folder / f"events.out.tfevents.{time.time():010.0f}.{socket.gethostname()}.{os.getpid()}"
+        with file_errors(self._path):
+            folder.mkdir(exist_ok=True)
+            self._file = self._path.open("ab")
+        self._writer = RecordWriter(self._file)  # in this thread: an error on disk is an error of the run
+        self._write(Event(file_version="brain.Event:2"))
         if steps:
             self._write(Event(step=steps + 1, session_log=SessionLog(status=SessionLog.START)))
 
@@ -43,13 +51,16 @@ class TensorBoardWriter:
 
     def _write(self, event: Event) -> None:
         event.wall_time = time.time()
-        self._writer.add_event(event)
+        with file_errors(self._path):
+            self._writer.write(event.SerializeToString())
+            self._writer.flush()
 
     def __enter__(self) -> "TensorBoardWriter":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._writer.close()
+        with file_errors(self._path):
+            self._file.close()
 
 
 def _tag(name: str) -> str:

@@ -17,6 +17,8 @@ from esbas.training.options import checked, error_context
 from esbas.training.portfolios.algorithms import check_spaces, find_algorithm
 from esbas.training.portfolios.build import BuildContext
 
+LONGEST_NAME = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class MemberSpec:
@@ -63,6 +65,7 @@ def read_members(tables: Sequence[Mapping[str, Any]], *, source: str) -> tuple[M
     members = tuple(dataclasses.replace(member, name=_name(member, unnamed)) for member in unnamed)
     names = [member.name for member in members]
     for name in names:
+        require(len(name) <= LONGEST_NAME, f"names have at most {LONGEST_NAME} characters", "name the member", name=name[:50])
         if names.count(name) > 1:
             raise InvalidValueError(f"{source}: members must have different names, but two are named {name!r}: rename one")
     return members

@@ -39,10 +39,7 @@ class Recipe:
 
 def read_recipe(text: str, *, source: str) -> Recipe:
     """Read a portfolio in TOML; `source` names the text in errors. `example` explains the format."""
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidValueError(f"{source} must be valid TOML, but: {error}: fix that line") from error
+    tables = read_toml(text, source=source)
     with error_context(source):
         for name in tables:
             if name not in ("member", "replay"):
@@ -54,6 +51,14 @@ def read_recipe(text: str, *, source: str) -> Recipe:
         require(isinstance(replay, dict), "the options of the replay memory are under [replay]", replay=replay)
         memory = checked(SharedReplay, replay, kind="[replay]", reserved=("env",))
     return Recipe(text, read_members(members or [], source=source), memory)
+
+
+def read_toml(text: str, *, source: str) -> dict[str, Any]:
+    """Parse TOML; `source` names the text in errors."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers with thousands of digits, and deep nesting
+        raise InvalidValueError(f"{source} must be valid TOML, but: {str(error)[:200]}: fix that line") from error
 
 
 def recipe_of(members: Sequence[str]) -> Recipe:

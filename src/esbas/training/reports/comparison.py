@@ -1,6 +1,5 @@
 """The report of a comparison of trainings: a table, learning curves, a page."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +11,14 @@ from esbas.columns import Array
 from esbas.errors import SaveFileError
 from esbas.objective import Objective
 from esbas.reporting import Results, Section, estimates, figures
+from esbas.reporting.results import read_config
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder
 from esbas.training.reports import curves
 from esbas.training.reports.training_report import TrainingSummary
+from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import Episodes
-from esbas.training.runs.one_run import is_finished, read_clock, run_folder
+from esbas.training.runs.one_run import is_finished, run_folder
 
 
 class ComparedTraining:
@@ -31,8 +32,8 @@ class ComparedTraining:
             raise SaveFileError(f"{message}: wait for the first one, or `esbas resume {training.folder}`")
         self.seeds = len(training.seeds)
         directories = [run_folder(training.folder, seed) for seed in training.seeds]
-        clocks = [clock for clock in map(read_clock, directories) if clock.get("seconds")]
-        self.speed = float(np.mean([clock["steps"] / clock["seconds"] for clock in clocks])) if clocks else math.nan
+        clocks = [clock for clock in map(read_clock, directories) if clock is not None and clock.seconds]
+        self.speed = float(np.mean([clock.steps / clock.seconds for clock in clocks])) if clocks else math.nan
         self.steps = float(np.mean([run.steps[-1] for run in self.runs]))
         finished = all(is_finished(training.folder, seed) for seed in training.seeds)
         self.state = "finished" if finished else f"{sum(map(self._progress, self.runs)) / self.seeds:.0%} done"
@@ -160,4 +161,4 @@ def draw(trainings: Sequence[ComparedTraining], objective: Objective, threshold:
 
 
 def _command(folder: Path) -> str:
-    return str(json.loads((folder / "config.json").read_text("utf-8"))["again"])
+    return str(read_config(folder)["again"])

@@ -14,8 +14,9 @@ from esbas.reporting.figures import COLOURS, curve_with_band, label, legend, new
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder
 from esbas.training.reports import curves
+from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import read_episodes, read_faults
-from esbas.training.runs.one_run import read_clock, run_folder
+from esbas.training.runs.one_run import run_folder
 
 MEMBER_HEADER = "learner", "share of control [%]", "share at the end [%]", "mean value in control", "value at the end", "faults"
 
@@ -31,7 +32,8 @@ class TrainingSummary:
         self.faults = {seed: read_faults(directories[seed]) for seed in self.runs}
         self.names = list(training.plan.recipe.names)
         self.unit = make_objective(training.plan.objective).name
-        self.seconds = {seed: float(read_clock(directories[seed]).get("seconds", math.nan)) for seed in self.runs}
+        clocks = {seed: read_clock(directories[seed]) for seed in self.runs}
+        self.seconds = {seed: math.nan if clock is None else clock.seconds for seed, clock in clocks.items()}
 
     @property
     def end(self) -> Estimate:

@@ -1,19 +1,19 @@
 """One run: play, log, and save checkpoints. A run that is killed continues from its last checkpoint with the same results."""
 
-import json
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import esbas
-from esbas.errors import EsbasError, TrainingError
-from esbas.reporting.files import write_json
+from esbas.errors import EsbasError, FileError, SaveFileError, TrainingError
+from esbas.files import file_errors, write_atomically
 from esbas.training.display.status import Status, StatusTracker
-from esbas.training.runs.episode_log import RunLog, read_episodes, read_faults
+from esbas.training.runs.clock import Clock, read_clock, write_clock
+from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, read_faults
 from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan
 
@@ -36,7 +36,8 @@ def run_folder(folder: Path, seed: int) -> Path:
 
 def is_finished(folder: Path, seed: int) -> bool:
     """Whether the run with this seed has used up its budget."""
-    return bool(read_clock(run_folder(folder, seed)).get("finished", False))
+    clock = read_clock(run_folder(folder, seed))
+    return clock is not None and clock.finished
 
 
 def train_seed(
@@ -59,17 +60,20 @@ def train_seed(
         stop: called after every episode.
     """
     directory = run_folder(folder, seed)
-    directory.mkdir(parents=True, exist_ok=True)
     trace = directory / "error.txt"
+    with file_errors(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     with locked(directory):
-        trace.unlink(missing_ok=True)
+        with file_errors(trace):
+            trace.unlink(missing_ok=True)
         try:
             _train(plan, seed, directory, saving, report, stop)
         except EsbasError:
             raise
-        except Exception as error:  # of the environment or the disk: errors of learners do not end a run
-            trace.write_text(traceback.format_exc(), "utf-8")
-            message = f"the run of seed {seed} must reach its end, but {type(error).__name__}: {' '.join(str(error).split())}"
+        except Exception as error:  # of the environment: errors of learners do not end a run
+            with suppress(FileError):  # the error itself is more important
+                write_atomically(trace, traceback.format_exc().encode("utf-8", "replace"))
+            message = f"the run of seed {seed} must reach its end, but {type(error).__name__}: {one_line(str(error))}"
             remedy = f"fix the error (its traceback is in {trace}), then `esbas resume {folder}` continues"
             raise TrainingError(f"{message}: {remedy}") from error
 
@@ -78,11 +82,19 @@ def _train(
     plan: Plan, seed: int, directory: Path, saving: SaveOptions, report: Callable[[Status], None], stop: Callable[[], bool]
 ) -> None:
     path = directory / "checkpoint.npz"
+    clock = read_clock(directory)
+    if clock is not None and not path.exists():
+        message = f"a run that has started must have its checkpoint, but there is none at {str(path)!r}"
+        raise SaveFileError(f"{message}: restore it, or remove {str(directory)!r} to start again")
     run = plan.resume(path, seed) if path.exists() else plan.start(seed)
-    tracker, checkpoints = StatusTracker(run, seed=seed), _Checkpoints(directory, path, saving.checkpoint_every)
+    tracker, checkpoints = StatusTracker(run, seed=seed), _Checkpoints(directory, path, saving.checkpoint_every, clock)
     try:
-        with RunLog(directory, upto=run.number) as log, _tensorboard(directory, steps=run.steps, saving=saving) as tensorboard:
-            _add_earlier(tracker, directory)
+        if run.number:
+            _add_earlier(tracker, directory, run)
+        with (
+            RunLog(directory, upto=run.number, steps=run.steps) as log,
+            _tensorboard(directory, steps=run.steps, saving=saving) as tensorboard,
+        ):
             report(tracker.status())
             reported = time.monotonic()
             for record in run:
@@ -107,9 +119,9 @@ def _train(
 class _Checkpoints:
     """Saves the run when it is time, and adds up the time that the run has taken over all interruptions."""
 
-    def __init__(self, directory: Path, path: Path, every: float) -> None:
-        self._clock, self._path, self._every = directory / "clock.json", path, every
-        self._seconds = float(read_clock(directory).get("seconds", 0.0))
+    def __init__(self, directory: Path, path: Path, every: float, clock: Clock | None) -> None:
+        self._directory, self._path, self._every = directory, path, every
+        self._seconds = 0.0 if clock is None else clock.seconds
         self._last = time.monotonic()
         self._pause = every
 
@@ -126,16 +138,8 @@ class _Checkpoints:
 
     def write_clock(self, run: esbas.Run) -> None:
         """Write clock.json. It is written again at the end, because a kill may have come between checkpoint and clock."""
-        progress = {"episodes": run.number, "steps": run.steps, "finished": run.done}
-        write_json(self._clock, {"seconds": round(self._seconds, 3), **progress})
-
-
-def read_clock(directory: Path) -> dict[str, Any]:
-    """Seconds, episodes and steps at the last checkpoint of a run, and whether it is finished; empty if there is none."""
-    try:
-        return dict(json.loads((directory / "clock.json").read_text("utf-8")))
-    except (OSError, ValueError):
-        return {}
+        seconds = round(self._seconds, 3)
+        write_clock(self._directory, Clock(seconds=seconds, episodes=run.number, steps=run.steps, finished=run.done))
 
 
 def _tensorboard(directory: Path, *, steps: int, saving: SaveOptions) -> AbstractContextManager[Any]:
@@ -146,10 +150,15 @@ def _tensorboard(directory: Path, *, steps: int, saving: SaveOptions) -> Abstrac
     return TensorBoardWriter(directory / "tensorboard", steps=steps)
 
 
-def _add_earlier(tracker: StatusTracker, directory: Path) -> None:
+def _add_earlier(tracker: StatusTracker, directory: Path, run: esbas.Run) -> None:
     """Add the episodes from before an interruption."""
-    episodes = read_episodes(directory)
+    episodes = read_episodes(directory, upto=run.number)
+    strangers = sorted(set(episodes.learners.tolist()) - set(run.selector.arms))
+    if strangers:
+        message = f"{str(directory / 'episodes.csv')!r} must be the log of this run"
+        raise SaveFileError(f"{message}, but its learner {strangers[0]!r} is not in the portfolio: restore an earlier copy")
     for arm, value in zip(episodes.learners.tolist(), episodes.values.tolist(), strict=True):
         tracker.add_episode(arm, value)
     for number, arm, _, dismissed, _ in read_faults(directory):
-        tracker.add_fault(number, arm, dismissed)
+        if number <= run.number:
+            tracker.add_fault(number, arm, dismissed)

@@ -9,7 +9,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from esbas.engine import Engine, Job, JobContext, Resources, find_engine
-from esbas.errors import TrainingError
+from esbas.errors import FileError, TrainingError
 from esbas.training.display.status import Status
 from esbas.training.runs.one_run import SaveOptions, is_finished, train_seed
 from esbas.training.runs.plan import Plan
@@ -81,7 +81,7 @@ def train_seeds(
                 if outcome.error is not None:
                     failures[outcome.name] = outcome.error  # the others stop
     for name, error in failures.items():
-        if len(seeds) == 1 or isinstance(error, TrainingError):
+        if len(seeds) == 1 or isinstance(error, TrainingError | FileError):
             raise error
         raise TrainingError(f"the run of {name} must reach its end, but {error}: `esbas resume {folder}` continues it") from error
     if request.made and not all(is_finished(folder, seed) for seed in seeds):
