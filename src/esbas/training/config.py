@@ -17,7 +17,10 @@ from esbas.training.runs.plan import Plan
 from esbas.training.tasks import make_task
 
 DEFAULT_STEPS = 60_000
-_DECISIVE = "portfolio", "members", "selector", "steps", "episodes", "objective", "seeds", "wrappers", "max_steps", "time_limit"
+_SELECTOR = "selector", "scale", "xi", "epochs"
+_DECISIVE = (
+    *("portfolio", "members", *_SELECTOR, "steps", "episodes", "objective", "seeds", "wrappers", "max_steps", "time_limit"),
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,12 @@ class Train:
     """The learners, instead of a file: dqn, "dqn(rate=0.001, n_step=3)", sb3.qrdqn, "module:Class(option=1)", ..."""
     selector: str = "ssbas"
     """How learners are chosen: ssbas, esbas, uniform, linear-thompson, fixed:NAME, any bandit of the library, or module:Class."""
+    scale: str = "auto"
+    """How values are scaled for the selector: auto (from recent values), raw (as in the paper), or LOW,HIGH such as 0,500."""
+    xi: float | None = None
+    """The parameter of UCB1 in ssbas, esbas and ucb1. Default: the paper's 1/4."""
+    epochs: tuple[int, ...] = ()
+    """Epoch lengths, such as 20 20 40; then lengths double. Learners learn when an epoch starts. Default: the selector's own."""
     steps: int | None = None
     """The budget in environment steps, default 60,000. The last episode is played to its end."""
     episodes: int | None = None
@@ -101,6 +110,9 @@ class Train:
             env_id=self.env_id,
             recipe=recipe,
             selector=self.selector,
+            scale=self.scale,
+            xi=self.xi,
+            epochs=self.epochs,
             objective=self.objective,
             steps=steps,
             episodes=self.episodes,

@@ -9,7 +9,7 @@ from esbas import session
 from esbas.errors import require
 from esbas.learner import Learner
 from esbas.objective import make_objective
-from esbas.selectors import make_selector
+from esbas.selectors import ScaleSpec, make_selector
 from esbas.training.portfolios.recipe import Recipe
 from esbas.training.tasks import make_task
 
@@ -24,6 +24,9 @@ class Plan:
         env_id: of a Gymnasium environment.
         recipe: the portfolio.
         selector: a name; see `esbas.selectors.make_selector`.
+        scale: "auto", "raw", or "LOW,HIGH".
+        xi: of UCB1; None: the selector's default.
+        epochs: the lengths of the epochs; none: the selector's default.
         objective: a name; see `esbas.objective.make_objective`.
         steps, episodes: the budget, in one of the two.
         wrappers: of the environment, the innermost first; see `make_task`.
@@ -34,6 +37,9 @@ class Plan:
     env_id: str
     recipe: Recipe
     selector: str = "ssbas"
+    scale: str = "auto"
+    xi: float | None = None
+    epochs: tuple[int, ...] = ()
     objective: str = "return"
     steps: int | None = None
     episodes: int | None = None
@@ -47,6 +53,7 @@ class Plan:
         require(one, "the budget is given in steps or in episodes", "give one of the two", **budget)
         require((self.steps or self.episodes or 0) >= 1, "the budget is at least 1", **budget)
         make_objective(self.objective)
+        read_scale(self.scale)
 
     def task(self, *, render_mode: str | None = None) -> Any:
         return make_task(self.env_id, wrappers=self.wrappers, render_mode=render_mode)
@@ -76,7 +83,9 @@ class Plan:
         env = self.task()
         learners = self.recipe.build(env, steps=self._length(env), seed=seed)
         fixed = [learner.name for learner in learners if learner.stationary]
-        return env, learners, make_selector(self.selector, [learner.name for learner in learners], stationary=fixed, seed=seed)
+        names = [learner.name for learner in learners]
+        settings: dict[str, Any] = {"scale": read_scale(self.scale), "xi": self.xi, "epochs": self.epochs or None}
+        return env, learners, make_selector(self.selector, names, stationary=fixed, seed=seed, **settings)
 
     def _length(self, env: Any) -> int:
         """The length of the run in steps, for schedules. A budget in episodes assumes that all have the maximal length."""
@@ -84,3 +93,19 @@ class Plan:
             return self.steps
         longest = getattr(env.spec, "max_episode_steps", None) or min(self.max_steps, ASSUMED_LENGTH)
         return int(self.episodes or 1) * int(longest)
+
+
+def read_scale(text: str) -> ScaleSpec:
+    """The scale that an option describes: "auto", "raw", or "LOW,HIGH".
+
+    >>> read_scale("0,500")
+    (0.0, 500.0)
+    """
+    if text in ("auto", "raw"):
+        return "auto" if text == "auto" else None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        low = high = 0.0
+    require(low < high, "scale is auto, raw, or LOW,HIGH with LOW < HIGH", "such as 0,500", scale=text)
+    return low, high
