@@ -19,6 +19,7 @@ from esbas.errors import FileError, InvalidValueError, require
 from esbas.files import file_errors, read_file, write_atomically
 from esbas.reporting.files import plain, write_csv, write_json
 from esbas.reporting.report import Section, page
+from esbas.schema import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,7 +137,8 @@ class Results:
         )
         for key in dict.fromkeys([*new_flat, *old_flat]):
             if new_flat.get(key) != old_flat.get(key):
-                differs = f"{key}={old_flat.get(key)!r}, but this is {key}={new_flat.get(key)!r}"
+                before, now = short(old_flat.get(key)), short(new_flat.get(key))
+                differs = f"{key[:200]}={before}, but this is {key[:200]}={now}"
                 raise _refused(self.folder, f"contain results of the same settings, but they were made with {differs}")
 
 
