@@ -118,7 +118,7 @@ class Portfolio:
 
     def __init__(self, learners: Iterable[Learner]) -> None:
         self._learners = list(learners)
-        require(len(self._learners) > 0, "a portfolio has at least one learner", learners=self._learners)
+        require(len(self._learners) > 0, "a portfolio has at least one learner", "add one", learners=self._learners)
         for learner in self._learners:
             _check(learner)
         names = self.names

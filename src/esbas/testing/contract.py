@@ -21,7 +21,7 @@ def expect_refused(call: Callable[..., Any], *arguments: Any, by: type[Exception
     except by:
         return
     call_text = ", ".join([*map(repr, arguments), *(f"{name}={value!r}" for name, value in keywords.items())])
-    raise ContractError(f"{getattr(call, '__name__', call)}({call_text}) was taken")
+    raise ContractError(f"{getattr(call, '__name__', call)}({call_text}) was accepted")
 
 
 def check_rules(subject: str, rules: Sequence[Callable[[Case], None]], case: Case) -> None:
