@@ -12,7 +12,7 @@ from fuzz.__main__ import run
 
 @pytest.mark.parametrize("name", harness.find_targets())
 def test_hostile_input_gets_one_sentence_and_changes_nothing(name):
-    problems = {number: harness.try_input(name, 0, number) for number in range(100)}
+    problems = {number: harness.try_input(name, 0, number) for number in range(50)}
     assert {number: problem for number, problem in problems.items() if problem} == {}
 
 

@@ -60,10 +60,17 @@ class Pickled(Learner):
 
 
 class Lucky(Learner):
-    """Learns something different each time."""
+    """Learns to prefer the other action each time that one is created."""
+
+    created = 0
+
+    def __init__(self):
+        super().__init__()
+        Lucky.created += 1
+        self._preferred = Lucky.created % 2
 
     def step(self, transition):
-        self.table[:] = np.random.default_rng().normal(size=self.table.shape)
+        self.table[:, self._preferred] = 1.0
 
 
 class Picky(Learner):

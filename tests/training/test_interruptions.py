@@ -54,14 +54,14 @@ def wait_for_rows(out, count, process, seed=0):
     pytest.fail(f"no checkpoint after {WAIT} s")
 
 
-@pytest.mark.parametrize("members", [OWN, FOREIGN], ids=["own DQN", "Stable-Baselines3"])
-def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members):
+@pytest.mark.parametrize(("members", "steps"), [(OWN, 1200), (FOREIGN, 450)], ids=["own DQN", "Stable-Baselines3"])
+def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members, steps):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert cli.main(words(whole, "--no-tensorboard", members=members)) == 0
+    assert cli.main(words(whole, "--no-tensorboard", members=members, steps=steps)) == 0
     saving = ["--no-tensorboard", "--checkpoint-every", "0"]
     rng, killed = np.random.default_rng(), 0
     log = tmp_path / "log"
-    process = start(words(broken, *saving, members=members), log)
+    process = start(words(broken, *saving, members=members, steps=steps), log)
     for count in (2, 8):
         wait_for_rows(broken, count, process)
         time.sleep(rng.uniform(0, 0.1))  # at any moment: during a step, an episode or a checkpoint
