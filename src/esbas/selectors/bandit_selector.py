@@ -12,6 +12,7 @@ from esbas.evidence import Evidence
 from esbas.selectors.selector import Choice, Pick, Selector
 
 ScaleSpec = Literal["auto"] | tuple[float, float] | None
+HUGE = 1e295  # larger differences of values count as this: sums of many stay finite
 
 
 @dataclass(slots=True)
@@ -30,8 +31,8 @@ class Scale:
 
     With "auto", `spread` is twice the mean absolute deviation of recent values from their mean: 1 for fair coin flips of 0 and 1.
     `unit` maps the range of recent values, cut off at four deviations from their mean, to [0, 1]. Values are summed up in two
-    blocks. After 4, 8, 16, ... values a new block starts and the older one is dropped, so that the last half of all values
-    always counts, and never more than the last three quarters: an outlier has little weight, and is forgotten.
+    blocks. After 4, 8, 16, ... values a new block starts and the older one is dropped, so that about the last half to three
+    quarters of all values count: an outlier has little weight, and is forgotten.
 
     With (low, high) the range is given; with None bandits see raw values.
     """
@@ -58,6 +59,8 @@ class Scale:
         elif self._seen & (self._seen - 1) == 0 and self._seen >= 4:  # a power of two
             self._older, self._current = self._current, _Block()
         older, current, difference = self._older, self._current, value - self._origin
+        if not -HUGE < difference < HUGE:
+            difference = math.copysign(HUGE, difference)
         count, total = older.count + current.count, older.total + current.total
         distance = difference - total / count if count else 0.0
         current.count += 1
