@@ -138,7 +138,8 @@ class Results:
         for key in dict.fromkeys([*new_flat, *old_flat]):
             if new_flat.get(key) != old_flat.get(key):
                 before, now = short(old_flat.get(key)), short(new_flat.get(key))
-                differs = f"{key[:200]}={before}, but this is {key[:200]}={now}"
+                name = " ".join(key.split())[:200]
+                differs = f"{name}={before}, but this is {name}={now}"
                 raise _refused(self.folder, f"contain results of the same settings, but they were made with {differs}")
 
 

@@ -120,5 +120,9 @@ def _checked(value: Any, hint: Any, what: str) -> Any:
         return fitted(value, hint)
     except TypeError:
         raise InvalidValueError(
-            f"{what} must be {describe(hint) or 'an object that text cannot express'}, but is {value!r}: {_REMEDY}"
+            f"{what} must be {describe(hint) or 'an object that text cannot express'}, but is {_cut(repr(value))}: {_REMEDY}"
         ) from None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 300 else text[:300] + "..."
