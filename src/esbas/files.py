@@ -62,7 +62,8 @@ def read_file(path: str | os.PathLike[str], *, missing: bytes | None = None) -> 
             return missing
         if path.exists() and not path.is_file():
             raise FileError(f"{str(path)!r} must be a plain file, but is not: remove it, then try again")
-        return path.read_bytes()
+        with open_regular(path) as file:  # never waits, also if the file was replaced in the meantime
+            return file.read()
 
 
 @contextmanager

@@ -5,13 +5,13 @@ import os
 import pickle
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from esbas.engine.protocol import Job, Outcome, Resources, checked_jobs, ignore_report, never_stop
+from esbas.engine.protocol import GeneratorEngine, Job, Outcome
 from esbas.engine.worker import IGNORED, JOB, REPORT, STOP, serve
 from esbas.errors import EngineError
 
@@ -19,57 +19,50 @@ TICK = 0.2  # seconds between two calls of `stop`
 PATIENCE = 10.0  # seconds for an idle worker to end
 
 
-class Processes:
+class Processes(GeneratorEngine):
     """Runs each job in a worker process. Workers are spawned, and are used again for the next job.
 
     The function, the arguments, the messages and the results must be picklable. Workers ignore Ctrl-C: the caller decides. They
     are killed when the iteration is closed, and end by themselves if this process is killed.
     """
 
-    def map(
+    def outcomes(
         self,
         function: Callable[..., Any],
-        jobs: Iterable[Job],
-        *,
-        resources: Resources,
-        report: Callable[[str, Any], None] = ignore_report,
-        stop: Callable[[], bool] = never_stop,
-    ) -> closing[Generator[Outcome, None, None]]:
-        return closing(_outcomes(function, deque(checked_jobs(jobs)), resources.jobs, report, stop))
-
-
-def _outcomes(
-    function: Callable[..., Any], waiting: deque[Job], count: int, report: Callable[[str, Any], None], stop: Callable[[], bool]
-) -> Generator[Outcome, None, None]:
-    workers: dict[Connection, _Worker] = {}
-    stopped = False
-    try:
-        while True:
-            if not stopped and stop():
-                stopped = True
-                waiting.clear()
-                for worker in workers.values():
-                    worker.send(STOP)
-            while waiting and not stop() and (free := _free(workers, count)) is not None:
-                failure = free.start(function, waiting.popleft())
-                if failure is not None:
-                    yield failure
-            busy = [connection for connection, worker in workers.items() if worker.job is not None]
-            if not busy:
-                break
-            for ready in _ready(busy, workers):
-                event = workers[ready].receive()
-                if not workers[ready].alive:
-                    del workers[ready]
-                if isinstance(event, Outcome):
-                    yield event
-                else:
-                    report(*event)
-        for worker in workers.values():
-            worker.dismiss()
-    finally:
-        for worker in workers.values():
-            worker.kill()
+        waiting: deque[Job],
+        count: int,
+        report: Callable[[str, Any], None],
+        stop: Callable[[], bool],
+    ) -> Generator[Outcome, None, None]:
+        workers: dict[Connection, _Worker] = {}
+        stopped = False
+        try:
+            while True:
+                if not stopped and stop():
+                    stopped = True
+                    waiting.clear()
+                    for worker in workers.values():
+                        worker.send(STOP)
+                while waiting and not stop() and (free := _free(workers, count)) is not None:
+                    failure = free.start(function, waiting.popleft())
+                    if failure is not None:
+                        yield failure
+                busy = [connection for connection, worker in workers.items() if worker.job is not None]
+                if not busy:
+                    break
+                for ready in _ready(busy, workers):
+                    event = workers[ready].receive()
+                    if not workers[ready].alive:
+                        del workers[ready]
+                    if isinstance(event, Outcome):
+                        yield event
+                    else:
+                        report(*event)
+            for worker in workers.values():
+                worker.dismiss()
+        finally:
+            for worker in workers.values():
+                worker.kill()
 
 
 def _ready(busy: "list[Connection]", workers: "dict[Connection, _Worker]") -> "list[Connection]":

@@ -1,7 +1,9 @@
 """The interface of an engine: it runs named jobs and yields their outcomes. The caller stores results and shows progress."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -103,6 +105,32 @@ class Engine(Protocol):
                 that are running; their outcomes are still yielded.
         """
         ...
+
+
+class GeneratorEngine(ABC):
+    """An engine that is written as a generator of outcomes; closing the context closes the generator."""
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        jobs: Iterable[Job],
+        *,
+        resources: Resources,
+        report: Callable[[str, Any], None] = ignore_report,
+        stop: Callable[[], bool] = never_stop,
+    ) -> closing[Generator[Outcome, None, None]]:
+        return closing(self.outcomes(function, deque(checked_jobs(jobs)), resources.jobs, report, stop))
+
+    @abstractmethod
+    def outcomes(
+        self,
+        function: Callable[..., Any],
+        waiting: deque[Job],
+        count: int,
+        report: Callable[[str, Any], None],
+        stop: Callable[[], bool],
+    ) -> Generator[Outcome, None, None]:
+        """See `Engine.map`; `count` is how many jobs run at the same time."""
 
 
 def run_job(function: Callable[..., Any], job: Job, context: JobContext) -> Outcome:

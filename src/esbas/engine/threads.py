@@ -3,65 +3,59 @@
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
+from collections.abc import Callable, Generator
 from typing import Any
 
-from esbas.engine.protocol import Job, JobContext, Outcome, Resources, checked_jobs, ignore_report, never_stop, run_job
+from esbas.engine.protocol import GeneratorEngine, Job, JobContext, Outcome, run_job
 from esbas.errors import EngineError
 
 
-class Threads:
+class Threads(GeneratorEngine):
     """Runs each job in a thread of this process.
 
     Running jobs are abandoned when the iteration is closed: a thread cannot be killed. The threads are daemons, so they do not
     keep the program from ending.
     """
 
-    def map(
+    def outcomes(
         self,
         function: Callable[..., Any],
-        jobs: Iterable[Job],
-        *,
-        resources: Resources,
-        report: Callable[[str, Any], None] = ignore_report,
-        stop: Callable[[], bool] = never_stop,
-    ) -> closing[Generator[Outcome, None, None]]:
-        return closing(_outcomes(function, deque(checked_jobs(jobs)), resources.jobs, report, stop))
+        waiting: deque[Job],
+        count: int,
+        report: Callable[[str, Any], None],
+        stop: Callable[[], bool],
+    ) -> Generator[Outcome, None, None]:
+        closed = threading.Event()
+        events: queue.SimpleQueue[Outcome | tuple[str, Any]] = queue.SimpleQueue()  # outcomes and messages
+        running = 0
 
+        def stopping() -> bool:
+            return closed.is_set() or stop()
 
-def _outcomes(
-    function: Callable[..., Any], waiting: deque[Job], count: int, report: Callable[[str, Any], None], stop: Callable[[], bool]
-) -> Generator[Outcome, None, None]:
-    closed = threading.Event()
-    events: queue.SimpleQueue[Outcome | tuple[str, Any]] = queue.SimpleQueue()  # outcomes and messages
-    running = 0
+        def work(job: Job) -> None:
+            def send(message: Any) -> None:
+                events.put((job.name, message))
 
-    def stopping() -> bool:
-        return closed.is_set() or stop()
+            outcome = Outcome(
+                name=job.name, error=EngineError(f"job {job.name!r} must return or raise an Exception, but did not")
+            )
+            try:
+                outcome = run_job(function, job, JobContext(send, stopping))
+            finally:  # also after SystemExit and the like, which end the thread
+                events.put(outcome)
 
-    def work(job: Job) -> None:
-        def send(message: Any) -> None:
-            events.put((job.name, message))
-
-        outcome = Outcome(name=job.name, error=EngineError(f"job {job.name!r} must return or raise an Exception, but did not"))
         try:
-            outcome = run_job(function, job, JobContext(send, stopping))
-        finally:  # also after SystemExit and the like, which end the thread
-            events.put(outcome)
-
-    try:
-        while True:
-            while waiting and running < count and not stop():
-                threading.Thread(target=work, args=(waiting.popleft(),), daemon=True).start()
-                running += 1
-            if not running:
-                return
-            event = events.get()
-            if isinstance(event, Outcome):
-                running -= 1
-                yield event
-            else:
-                report(*event)
-    finally:
-        closed.set()
+            while True:
+                while waiting and running < count and not stop():
+                    threading.Thread(target=work, args=(waiting.popleft(),), daemon=True).start()
+                    running += 1
+                if not running:
+                    return
+                event = events.get()
+                if isinstance(event, Outcome):
+                    running -= 1
+                    yield event
+                else:
+                    report(*event)
+        finally:
+            closed.set()
