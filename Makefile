@@ -15,6 +15,7 @@ setup: $(STAMP)  ## Create .venv with all development dependencies
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps minigrid  # it asks for pygame, whose files pygame-ce replaces
 	@touch $@
 
 demo: setup  ## Run SSBAS and ESBAS on a built-in task; results in ./esbas-demo

@@ -80,6 +80,18 @@ class OptionalLearnerMethods(Protocol):
         """Restore what `state_dict` returned."""
         ...
 
+    def policy_state(self) -> dict[str, Any]:
+        """What acting needs, as arrays and plain data, without replay memory and optimiser. Without it, `state_dict` is used."""
+        ...
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        """Act as the learner that returned this `policy_state`, and learn from there; schedules start anew."""
+        ...
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers that describe its learning, such as "loss", "epsilon", "mean Q" and "TD error". Must be fast."""
+        ...
+
 
 def _methods(protocol: type) -> tuple[str, ...]:
     return tuple(name for name, member in vars(protocol).items() if callable(member) and not name.startswith("_"))

@@ -4,12 +4,11 @@ import os
 import re
 import socket
 import time
-from pathlib import Path
-from types import TracebackType
 
 from esbas.errors import MissingExtraError
 from esbas.files import file_errors
 from esbas.runner import EpisodeRecord
+from esbas.training.callbacks import Callback, RunInfo
 from esbas.training.display.status import Status
 
 try:
@@ -21,26 +20,31 @@ except ImportError as error:
     raise MissingExtraError(f"{message}: pip install 'esbas[deep]', or --no-tensorboard") from error
 
 
-class TensorBoardWriter:
-    """Writes scalars of one run over its steps, several times per second (episodes.csv has every episode). A context manager.
+class TensorBoardWriter(Callback):
+    """Writes scalars of one run over its steps, several times per second (episodes.csv has every episode)."""
 
-    Args:
-        folder: for the event files.
-        steps: taken so far. TensorBoard hides what an interrupted part of the run logged after them.
-    """
+    def __init__(self) -> None:
+        self._episode: dict[str, float] = {}  # the last one
 
-    def __init__(self, folder: Path, *, steps: int) -> None:
+    def on_start(self, run: RunInfo) -> None:
+        folder = run.folder / "tensorboard"
         self._path = folder / f"events.out.tfevents.{time.time():010.0f}.{socket.gethostname()}.{os.getpid()}"
         with file_errors(self._path):
             folder.mkdir(exist_ok=True)
             self._file = self._path.open("ab")
         self._writer = RecordWriter(self._file)  # in this thread: an error on disk is an error of the run
         self._write(Event(file_version="brain.Event:2"))
-        if steps:
-            self._write(Event(step=steps + 1, session_log=SessionLog(status=SessionLog.START)))
+        if run.steps:  # TensorBoard hides what an interrupted part of the run logged after them
+            self._write(Event(step=run.steps + 1, session_log=SessionLog(status=SessionLog.START)))
 
-    def add(self, record: EpisodeRecord, status: Status) -> None:
-        scalars = {"episode/value": record.value, "episode/length": record.length, "run/recent value": status.value}
+    def on_episode(self, record: EpisodeRecord, *, steps: int) -> None:
+        del steps
+        self._episode = {"episode/value": record.value, "episode/length": record.length}
+
+    def on_status(self, status: Status) -> None:
+        if not status.episodes:
+            return
+        scalars = self._episode | {"run/recent value": status.value}
         scalars |= {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
         for member in status.members:
             scalars[f"share of control/{_tag(member.name)}"] = member.share
@@ -49,18 +53,16 @@ class TensorBoardWriter:
         values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
         self._write(Event(step=status.steps, summary=Summary(value=values)))
 
+    def on_end(self, *, finished: bool) -> None:
+        del finished
+        with file_errors(self._path):
+            self._file.close()
+
     def _write(self, event: Event) -> None:
         event.wall_time = time.time()
         with file_errors(self._path):
             self._writer.write(event.SerializeToString())
             self._writer.flush()
-
-    def __enter__(self) -> "TensorBoardWriter":
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with file_errors(self._path):
-            self._file.close()
 
 
 def _tag(name: str) -> str:

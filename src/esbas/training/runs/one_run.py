@@ -2,15 +2,16 @@
 
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import esbas
 from esbas.errors import EsbasError, FileError, SaveFileError, TrainingError
 from esbas.files import file_errors, write_atomically
+from esbas.training.callbacks import Callback, RunInfo
 from esbas.training.display.status import Status, StatusTracker
 from esbas.training.runs.clock import Clock, read_clock, write_clock
 from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, read_faults
@@ -93,13 +94,15 @@ def _train(
             _add_earlier(tracker, directory, run)
         with (
             RunLog(directory, upto=run.number, steps=run.steps) as log,
-            _tensorboard(directory, steps=run.steps, saving=saving) as tensorboard,
+            _observing(saving, plan, seed, directory, run) as callbacks,
         ):
             report(tracker.status())
             reported = time.monotonic()
             for record in run:
                 log.add(record, steps=run.steps)
                 tracker.add_record(record)
+                for each in callbacks:
+                    each.on_episode(record, steps=run.steps)
                 stopped = run.done or stop()
                 if stopped or checkpoints.is_due():
                     log.flush(to_disk=True)  # first, so that the log has all episodes of the checkpoint
@@ -107,8 +110,8 @@ def _train(
                 if stopped or time.monotonic() - reported >= REPORT_EVERY:
                     status, reported = tracker.status(), time.monotonic()
                     report(status)
-                    if tensorboard is not None:
-                        tensorboard.add(record, status)
+                    for each in callbacks:
+                        each.on_status(status)
                 if stopped:
                     break
         checkpoints.write_clock(run)
@@ -142,12 +145,25 @@ class _Checkpoints:
         write_clock(self._directory, Clock(seconds=seconds, episodes=run.number, steps=run.steps, finished=run.done))
 
 
-def _tensorboard(directory: Path, *, steps: int, saving: SaveOptions) -> AbstractContextManager[Any]:
-    if not saving.tensorboard:
-        return nullcontext()
-    from esbas.training.display.tensorboard import TensorBoardWriter  # needs an extra
+@contextmanager
+def _observing(saving: SaveOptions, plan: Plan, seed: int, directory: Path, run: esbas.Run) -> Iterator[list[Callback]]:
+    """The callbacks of the run, started; they are told when the block ends, in any way."""
+    callbacks: list[Callback] = []
+    if saving.tensorboard:
+        from esbas.training.display.tensorboard import TensorBoardWriter  # needs an extra
 
-    return TensorBoardWriter(directory / "tensorboard", steps=steps)
+        callbacks.append(TensorBoardWriter())
+    learners = run.selector.arms
+    info = RunInfo(task=plan.env_id, selector=plan.selector, seed=seed, folder=directory, learners=learners, steps=run.steps)
+    with ExitStack() as started:
+        for each in callbacks:
+            each.on_start(info)
+            started.callback(partial(_end, each, run))
+        yield callbacks
+
+
+def _end(callback: Callback, run: esbas.Run) -> None:
+    callback.on_end(finished=run.done)
 
 
 def _add_earlier(tracker: StatusTracker, directory: Path, run: esbas.Run) -> None:
