@@ -39,7 +39,7 @@ def read(results: Path, name: str) -> Any:
 
 def command(results: Path) -> str:
     """The command that reproduces the results, as a code block."""
-    return f"```\n{read(results, 'config')['again']}\n```"
+    return f"```sh\n{read(results, 'config')['again']}\n```"
 
 
 def csv_table(path: Path) -> str:

@@ -3,18 +3,15 @@
 import importlib.util
 import inspect
 import re
-import shlex
 import subprocess
 import sys
-import textwrap
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import esbas
-from esbas import cli
+from documented import PAGES, ROOT, SHORTER, fences, programs
 from esbas.bandits import BANDITS, Bandit
 from esbas.engine import ENGINES, check_engine
 from esbas.envs import NegotiationDialogue, write_dialogues
@@ -24,9 +21,6 @@ from esbas.selectors import SELECTORS
 from esbas.testing import Corridor, check_bandit, check_learner, check_objective, check_selector
 from esbas.training import ALGORITHMS, recipe_of
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 WAIT = 600  # seconds for a program, on a busy machine
 
 AT_LEAST = {
@@ -40,8 +34,6 @@ AT_LEAST = {
     "train.md": 1,
 }
 """The number of blocks of each page that has some: a page whose blocks are no longer found fails."""
-SHORTER = {"train.md": {"60_000": "60"}, "deep.md": {"60_000": "600", "50_000": "150"}, "faults.md": {"20_000": "400"}}
-"""Budgets that are replaced, in every block of the page that contains them."""
 EXTRAS = {
     "D3Learner": ("d3rlpy", "d3rlpy"),
     "FittedQ": ("sklearn", "sklearn"),
@@ -51,54 +43,6 @@ EXTRAS = {
 """What a block mentions if it needs an optional extra, the package that must be installed, and the extra."""
 OTHERS = {"Stubborn": "a user of the dialogue"}
 """Classes that are no plug-ins."""
-
-
-@dataclass(frozen=True)
-class Program:
-    """A block, and those before it that it continues: a block without an import continues the block before."""
-
-    page: str
-    line: int  # of the first line of code in the page
-    code: str
-
-    @property
-    def module(self):
-        """The name of the file, if the block starts with it in a comment."""
-        named = re.match(r"# (\w+)\.py\n", self.code)
-        return named[1] if named else "documented"
-
-    @property
-    def is_script(self):
-        return 'if __name__ == "__main__":' in self.code
-
-    def write(self, folder):
-        """Write the code to a file whose line numbers are those of the page."""
-        code = self.code
-        for long, short in SHORTER.get(self.page, {}).items():
-            code = code.replace(long, short)
-        path = folder / f"{self.module}.py"
-        path.write_text("\n" * (self.line - 1) + code, "utf-8")
-        return path
-
-
-def fences(page):
-    """(line, language, code) of every fenced block of a page."""
-    text = page.read_text("utf-8")
-    return [(text[: found.start()].count("\n") + 2, found[2], textwrap.dedent(found[3])) for found in FENCE.finditer(text)]
-
-
-def programs():
-    found = []
-    for page in PAGES:
-        blocks = [(line, code) for line, language, code in fences(page) if language == "python"]
-        for number, (line, code) in enumerate(blocks):
-            if re.search(r"^(import|from) ", code, re.MULTILINE) or not number:
-                found.append(Program(page.name, line, code))
-            else:
-                former = found.pop()
-                gap = line - former.line - former.code.count("\n")
-                found.append(Program(page.name, former.line, former.code + "\n" * gap + code))
-    return found
 
 
 def marks(program):
@@ -200,19 +144,6 @@ def make_learner(kind):
         return kind()
     (learner,) = recipe_of([f"{kind.__module__}:{kind.__name__}"]).build(Corridor(), steps=100, seed=0)
     return learner
-
-
-def test_the_commands_with_plugins_run(folder, capsys):
-    page = ROOT / "docs" / "plugins.md"
-    for program in programs():
-        if program.page == page.name:
-            program.write(folder)
-    commands = [code.strip() for _, language, code in fences(page) if not language]
-    assert len(commands) >= 9
-    for command in commands:
-        name, *words = shlex.split(command)
-        assert (name, cli.main(words)) == ("esbas", 0), f"{command}\n{capsys.readouterr().err}"
-        assert Path(words[words.index("--out") + 1], "summary.json").exists(), command
 
 
 def test_the_bandit_of_the_readme_works_inside_esbas(folder):

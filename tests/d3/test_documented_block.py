@@ -2,7 +2,8 @@
 
 import pytest
 
-import test_documented_code as documented
+import documented
+import test_documented_code
 from test_documented_code import folder  # noqa: F401  # a fixture
 
 BLOCKS = [each for each in documented.programs() if "D3Learner" in each.code]
@@ -14,4 +15,4 @@ def test_there_is_a_block():
 
 @pytest.mark.parametrize("program", BLOCKS, ids=lambda program: f"{program.page}:{program.line}")
 def test_documented_code_runs(program, folder):  # noqa: F811
-    documented.test_documented_code_runs(program, folder)
+    test_documented_code.test_documented_code_runs(program, folder)
