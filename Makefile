@@ -5,7 +5,7 @@ STAMP := .venv/installed
 D3RLPY := .venv-d3rlpy
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-d3rlpy lint format check bench fuzz clean
+.PHONY: help setup demo test test-docs test-slow test-d3rlpy lint format check bench fuzz clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
@@ -24,8 +24,11 @@ demo: setup  ## Run SSBAS and ESBAS on a built-in task; results in ./esbas-demo
 test: setup  ## Run the default tests
 	$(BIN)/python -m pytest -n 2
 
+test-docs: setup  ## Run every block of the documentation and every example
+	$(BIN)/python -m pytest -n 2 -m docs
+
 test-slow: setup  ## Run the default tests and the slow reproductions
-	$(BIN)/python -m pytest -n 2 -m 'slow or not slow'
+	$(BIN)/python -m pytest -n 2 -m 'not docs'
 
 test-d3rlpy: $(D3RLPY)/installed  ## Run the tests of d3rlpy's algorithms, in a separate environment
 	$(D3RLPY)/bin/python -m pytest tests/d3
@@ -45,7 +48,7 @@ format: setup  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-d3rlpy  ## Run everything that CI checks
+check: lint test test-docs test-d3rlpy  ## Run everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks

@@ -2,11 +2,10 @@
 
 import pytest
 
-import documented
-import test_documented_code
-from test_documented_code import folder  # noqa: F401  # a fixture
+from documentation import test_code
+from documentation.test_code import folder  # noqa: F401  # a fixture
 
-BLOCKS = [each for each in documented.programs() if "D3Learner" in each.code]
+BLOCKS = [each for each in test_code.programs() if "D3Learner" in each.code]
 
 
 def test_there_is_a_block():
@@ -15,4 +14,4 @@ def test_there_is_a_block():
 
 @pytest.mark.parametrize("program", BLOCKS, ids=lambda program: f"{program.page}:{program.line}")
 def test_documented_code_runs(program, folder):  # noqa: F811
-    test_documented_code.test_documented_code_runs(program, folder)
+    test_code.test_documented_code_runs(program, folder)

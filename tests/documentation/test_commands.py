@@ -10,10 +10,11 @@ import tomllib
 import pytest
 import tyro
 
-from documented import PAGES, ROOT, fences, programs
+from documentation.pages import PAGES, ROOT, fences, programs
 from esbas import cli, experiments
 from esbas.experiments.dialogue import constants
 
+pytestmark = pytest.mark.docs
 SHELL = "sh"
 TEXT = "text"  # blocks that show files, output or a diagram
 OTHER = {"python", "json", "toml"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import esbas
-from documented import PAGES, ROOT, SHORTER, fences, programs
+from documentation.pages import PAGES, ROOT, SHORTER, fences, programs
 from esbas.bandits import BANDITS, Bandit
 from esbas.engine import ENGINES, check_engine
 from esbas.envs import NegotiationDialogue, write_dialogues
@@ -21,6 +21,7 @@ from esbas.selectors import SELECTORS
 from esbas.testing import Corridor, check_bandit, check_learner, check_objective, check_selector
 from esbas.training import ALGORITHMS, recipe_of
 
+pytestmark = pytest.mark.docs
 WAIT = 600  # seconds for a program, on a busy machine
 
 AT_LEAST = {
