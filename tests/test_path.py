@@ -50,7 +50,7 @@ def path():
 
 def test_the_trace_sees_all_of_an_episode(path):
     names = {code.co_qualname for code in path}
-    seen = {"TabularQ.learn", "Selector.epoch_ready", "AllRounds.reset", "Corridor.reset", "Selector.ask", "UCB1.index"}
+    seen = {"Tabular.learn", "Selector.epoch_ready", "AllRounds.reset", "Corridor.reset", "Selector.ask", "UCB1.index"}
     assert seen | {"EpsilonGreedy.act_with_log_prob", "Corridor.step", "Selector.tell", "AllRounds.settle"} <= names
 
 

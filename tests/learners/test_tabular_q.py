@@ -30,6 +30,7 @@ def test_steps_by_hand():
 
 def test_schedules_follow_the_episode():
     q = learner(rate=lambda episode: 1 / episode, epsilon=lambda episode: 0.5 / episode)
+    q.table[0] = [1.0, 0.0]
     assert q.policy().log_probs(np.array([0]), np.array([1])) == pytest.approx(np.log([0.25]))
     q.step(Transition(0, 0, 1.0, 0, True, False))  # rate 1
     assert q.table[0, 0] == 1.0

@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 from esbas.isolation import Isolated
 from esbas.learners.constant import Constant
 from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.double_q import DoubleQ
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.learners.expected_sarsa import ExpectedSARSA
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
+from esbas.learners.q_lambda import QLambda
 from esbas.learners.tabular_q import TabularQ
 
 if TYPE_CHECKING:
@@ -16,7 +19,18 @@ if TYPE_CHECKING:
     from esbas.learners.fqi import FittedQ as FittedQ
     from esbas.learners.sb3.learner import SB3Learner as SB3Learner
 
-__all__ = ["Constant", "EpsilonGreedy", "Isolated", "LinearFQI", "SharedReplay", "TabularQ", "linear_constant"]
+__all__ = [
+    "Constant",
+    "DoubleQ",
+    "EpsilonGreedy",
+    "ExpectedSARSA",
+    "Isolated",
+    "LinearFQI",
+    "QLambda",
+    "SharedReplay",
+    "TabularQ",
+    "linear_constant",
+]
 _OPTIONAL = {"DQN": "deep.dqn", "SB3Learner": "sb3.learner", "FittedQ": "fqi", "D3Learner": "d3.learner"}
 
 

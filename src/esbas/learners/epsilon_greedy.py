@@ -12,7 +12,7 @@ from esbas.columns import Array
 
 @dataclass(frozen=True, slots=True)
 class EpsilonGreedy:
-    """Takes the action with the highest value, the first one if several are equal; with probability ε a uniformly random action.
+    """Takes the action with the highest value, a random one of them if several are equal; with probability ε any random action.
 
     Args:
         values: the values of all actions for an observation, (A,).
@@ -25,18 +25,27 @@ class EpsilonGreedy:
     batch_values: Callable[[Array], Array] | None = None
 
     def act(self, observation: Any, rng: np.random.Generator) -> int:
-        """Draw one number to decide whether to explore and, only if so, a second one for the action."""
+        """Draw one number to decide whether to explore; only then, or if several actions are best, draw a second one."""
         values = self.values(observation)
         epsilon = self.epsilon() if callable(self.epsilon) else self.epsilon
-        return int(rng.integers(len(values))) if rng.random() < epsilon else int(values.argmax())
+        if rng.random() < epsilon:
+            return int(rng.integers(len(values)))
+        first = values.argmax()
+        best = (values == values[first]).nonzero()[0]  # empty if the value is NaN
+        return int(best[int(rng.random() * len(best))]) if len(best) > 1 else int(first)
 
     def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[int, float]:
         """Draw as `act` does."""
         values = self.values(observation)
         epsilon = self.epsilon() if callable(self.epsilon) else self.epsilon
-        best = int(values.argmax())
-        action = int(rng.integers(len(values))) if rng.random() < epsilon else best
-        return action, math.log(action_probability(action == best, epsilon, len(values)))
+        first = action = int(values.argmax())
+        best = (values == values[first]).nonzero()[0]
+        if rng.random() < epsilon:
+            action = int(rng.integers(len(values)))
+        elif len(best) > 1:
+            action = int(best[int(rng.random() * len(best))])
+        is_best = action == first or (len(best) > 1 and bool(values[action] == values[first]))
+        return action, math.log(action_probability(is_best, len(best) or 1, epsilon, len(values)))
 
     def log_probs(self, observations: Array, actions: Array) -> Array:
         if self.batch_values is not None:
@@ -44,17 +53,20 @@ class EpsilonGreedy:
         else:
             values = np.array([self.values(observation) for observation in observations])
         epsilon = self.epsilon() if callable(self.epsilon) else self.epsilon
-        return action_log_probs(values.argmax(axis=1), actions, epsilon=epsilon, count=values.shape[1])
+        best = values == values.max(axis=1, keepdims=True)
+        best[np.arange(len(values)), values.argmax(axis=1)] = True  # also if the value is NaN
+        return action_log_probs(best, actions, epsilon=epsilon)
 
 
-def action_probability(is_best: Any, epsilon: float, count: int) -> Any:
-    """The probability ε / A of one of A actions, plus 1 - ε for the best one."""
-    return epsilon / count + (1 - epsilon) * is_best
+def action_probability(is_best: Any, ties: Any, epsilon: float, count: int) -> Any:
+    """The probability ε / A of one of A actions, plus (1 - ε) / n for each of the n best ones."""
+    return epsilon / count + (1 - epsilon) * is_best / ties
 
 
-def action_log_probs(best: Array, actions: Array, *, epsilon: float, count: int) -> Array:
-    """The log-probabilities, (N,), of actions (N,) if `best` (N,) are the best ones of 0 .. count - 1; -inf for others."""
-    actions = np.asarray(actions)
+def action_log_probs(best: Array, actions: Array, *, epsilon: float) -> Array:
+    """The log-probabilities, (N,), of actions (N,), given which actions 0, 1, ... are the best ones, (N, A); -inf for others."""
+    actions, count = np.asarray(actions), best.shape[1]
     possible = (actions >= 0) & (actions < count)
+    is_best = best[np.arange(len(best)), np.where(possible, actions, 0)]
     with np.errstate(divide="ignore"):  # log 0 = -inf
-        return np.asarray(np.log(np.where(possible, action_probability(actions == best, epsilon, count), 0.0)))
+        return np.asarray(np.log(np.where(possible, action_probability(is_best, best.sum(axis=1), epsilon, count), 0.0)))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ import esbas
 from esbas.envs import FruitGrid, FruitMap
 from esbas.errors import InvalidValueError, require
 from esbas.kernels.fruit_grid.whole_runs import FAILURE, MAX_STEPS, Learning
-from esbas.learners import TabularQ, schedules
+from esbas.learners import EpsilonGreedy, TabularQ, schedules
 from esbas.objective import Objective, success_time
 from esbas.selectors.registry import make_selector
 
@@ -22,6 +23,17 @@ DECAY = 0.0001  # of the annealed rate, 1 / (1 + 0.0001 τ)
 
 COMPILED = "ssbas", *map(str, RATES), "annealed"
 """The meta-algorithms that the paper compares. All of them are compiled, and ESBAS is as well."""
+
+
+class FirstBestQ(TabularQ):
+    """Takes the first of several best actions, as compiled runs do. The library's own policies take a random one of them."""
+
+    def policy(self) -> EpsilonGreedy:
+        return EpsilonGreedy(self._first_best, super().policy().epsilon, batch_values=self._first_best)
+
+    def _first_best(self, observations: Any) -> NDArray[np.float64]:
+        """1 for the first of the best actions, 0 for the others, (..., A)."""
+        return np.asarray(np.eye(self.action_space.n)[self.table[observations].argmax(axis=-1)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +58,11 @@ class Setup:
         decay = DECAY if name == "annealed" else 0.0
         return Learning(alone.get(name, RATES), decay, gamma=self.gamma, epsilon=self.epsilon, horizon=self.horizon)
 
-    def portfolio(self, name: str = "ssbas") -> list[TabularQ]:
-        """The same learners as `TabularQ` objects, with float32 tables as in compiled runs."""
+    def portfolio(self, name: str = "ssbas") -> list[FirstBestQ]:
+        """The same learners as `TabularQ` objects, with float32 tables and first best actions as in compiled runs."""
         learning = self.learning(name)
         learners = [
-            TabularQ(
+            FirstBestQ(
                 str(rate) if learning.decay == 0 else name,
                 states=self.grid.end + 1,
                 actions=4,

@@ -5,22 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from esbas import seeding, spaces
+from esbas import schema, seeding, spaces
 from esbas.columns import Array
 from esbas.errors import DivergenceError, SpaceError, require, unknown
 from esbas.learners import schedules
 from esbas.learners.deep.batched import OPTIMIZERS, Group, Hyperparameters
 from esbas.learners.deep.networks import Convolution, Network
+from esbas.learners.deep.pytorch import find_device
 from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.schema import ArrayOf
 from esbas.trajectory import TrajectorySet, Transition
 
 
 class DQN:
     """Learns action values from a shared replay memory. Its policy is a live view of the network.
 
-    DQNs on one memory with equal networks, `batch` and `optimizer` are trained in one batched call. All other options may differ,
-    and each DQN learns the same as it would alone.
+    DQNs on one memory with equal networks, `batch`, `optimizer` and `device` are trained in one batched call. All other options
+    may differ, and each DQN learns the same as it would alone.
 
     Args:
         name: the name of the learner.
@@ -39,6 +41,8 @@ class DQN:
         learning_starts: transitions before the first training.
         sync_every: updates between copies of the network to the target network.
         epsilon: the probability of a random action: (first, last, transitions in between) for a linear decay.
+        device: the PyTorch device of the network: "cpu", "cuda", "mps", or "auto" for "cuda" if there is one, otherwise "cpu".
+            Saved states can be loaded on any device.
         seed: the seed of weights and batches. Members with different names draw different numbers.
     """
 
@@ -62,6 +66,7 @@ class DQN:
         learning_starts: int = 500,
         sync_every: int = 300,
         epsilon: tuple[float, float, int] = (1.0, 0.02, 8_000),
+        device: str = "cpu",
         seed: int = 0,
     ) -> None:
         require(rate > 0, "rate > 0", rate=rate)
@@ -80,9 +85,10 @@ class DQN:
         self._seen = 0  # transitions
         self._rng = seeding.generator(seed, "dqn", name, "batches")
         network = Network(self.observation_space, actions=int(self.action_space.n), hidden=hidden, convolutions=convolutions)
-        key = network.convolutions, tuple(network.shapes), batch, optimizer
+        found = find_device(device)
+        key = network.convolutions, tuple(network.shapes), batch, optimizer, found
         if key not in replay.groups:
-            replay.groups[key] = Group(replay, network, batch=batch, optimizer=optimizer)
+            replay.groups[key] = Group(replay, network, batch=batch, optimizer=optimizer, device=found)
         self._group: Group = replay.groups[key]
         options = Hyperparameters(rate=rate, gamma=gamma, double=double, n_step=n_step, sync_every=sync_every, rng=self._rng)
         self._place = self._group.add(options, network.initial(seeding.generator(seed, "dqn", name, "weights")))
@@ -144,3 +150,17 @@ class DQN:
         seeding.restore(self._rng, state["rng"])
         self._group.load_state_dict(self._place, state["network"])
         self.replay.load_state_dict(state["replay"])
+
+    def policy_state(self) -> dict[str, Any]:
+        """The weights of the network."""
+        return {"weights": self._group.weights(self._place)}
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        """Replace the weights of network and target. The learning continues from them with a new optimiser."""
+        shape = {"weights": ArrayOf("f", (self._group.network.size,))}
+        schema.check(state, shape, f"the saved policy of learner {self.name!r}", remedy="build the learner as it was")
+        self._group.restart(self._place, state["weights"])
+
+    def metrics(self) -> dict[str, float]:
+        """The means over the batch of the last update: the loss, the values of the actions, the absolute TD errors."""
+        return {"epsilon": self.epsilon()} | self._group.metrics(self._place)

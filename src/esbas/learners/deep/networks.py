@@ -74,7 +74,7 @@ class Network:
 
     def __call__(self, weights: torch.Tensor, observations: Array) -> torch.Tensor:
         """The values of all actions, (K, B, A), by K networks with weights (K, size) for observations (K, B, ...)."""
-        x, count = self._prepared(observations), len(weights)
+        x, count = self._prepared(observations, weights.device), len(weights)
         parts = [
             part.view(count, *shape) for part, shape in zip(torch.split(weights, self._sizes, dim=1), self.shapes, strict=True)
         ]
@@ -92,10 +92,9 @@ class Network:
                 x = relu(x)
         return x
 
-    def _prepared(self, observations: Array) -> torch.Tensor:
-        x = torch.from_numpy(
-            observations if observations.flags.writeable else observations.copy()
-        )  # PyTorch warns about read-only arrays
+    def _prepared(self, observations: Array, device: torch.device) -> torch.Tensor:
+        writeable = observations if observations.flags.writeable else observations.copy()  # PyTorch warns about read-only arrays
+        x = torch.from_numpy(writeable).to(device)
         if self._labels:
             return torch.nn.functional.one_hot(x - self._first, self._labels).float()
         x = x.float()

@@ -89,7 +89,10 @@ class SquashedGaussian:
 
 
 class ExploringGreedy:
-    """Log-probabilities of DQN and QR-DQN, which explore with the probability `exploration_rate`."""
+    """Log-probabilities of DQN and QR-DQN, which explore with the probability `exploration_rate`.
+
+    If several actions are best, these models take the first one.
+    """
 
     def __init__(self, model: Any) -> None:
         self._model, self._forward_passes = model, 0
@@ -112,9 +115,9 @@ class ExploringGreedy:
 
     def _best(self, observations: Array) -> Array:
         if is_warming_up(self._model):
-            return np.zeros(len(observations))  # all actions have the same probability
+            return np.zeros(len(observations), np.int64)  # all actions have the same probability
         return np.asarray(self._model.policy.predict(observations, deterministic=True)[0])
 
     def _log_probs(self, best: Array, actions: Array) -> Array:
         epsilon = 1.0 if is_warming_up(self._model) else float(self._model.exploration_rate)
-        return action_log_probs(best, actions, epsilon=epsilon, count=int(self._model.action_space.n))
+        return action_log_probs(np.eye(int(self._model.action_space.n), dtype=bool)[best], actions, epsilon=epsilon)

@@ -9,7 +9,7 @@ import numpy as np
 from esbas import learners
 from esbas.errors import SpaceError, require
 from esbas.learner import Learner, RandomPolicy
-from esbas.learners import Constant, TabularQ
+from esbas.learners import Constant, DoubleQ, ExpectedSARSA, QLambda, TabularQ
 from esbas.learners.d3 import names as d3_names
 from esbas.registry import Registry
 from esbas.training.portfolios.build import CONTINUOUS, DISCRETE, OTHER, AlgorithmSpec, BuildContext, algorithm_of, kind_of
@@ -24,8 +24,12 @@ def _random(context: BuildContext, name: str) -> Learner:
     return Constant(name, RandomPolicy(context.action_space))
 
 
-def _tabular_q(context: BuildContext, name: str, **options: Any) -> Learner:
-    return TabularQ(name, states=int(context.observation_space.n), actions=int(context.action_space.n), **options)
+def _tabular(learner_class: Callable[..., Learner], context: BuildContext, name: str, **options: Any) -> Learner:
+    return learner_class(name, states=int(context.observation_space.n), actions=int(context.action_space.n), **options)
+
+
+def _double_q(context: BuildContext, name: str, **options: Any) -> Learner:
+    return _tabular(DoubleQ, context, name, seed=context.seed, **options)
 
 
 def _dqn(context: BuildContext, name: str, **options: Any) -> Learner:
@@ -81,6 +85,17 @@ def _of_d3(key: str) -> AlgorithmSpec:
     )
 
 
+def _of_table(title: str, learner_class: type[Learner], make: Callable[..., Learner] | None = None) -> AlgorithmSpec:
+    return AlgorithmSpec(
+        title=title,
+        actions=(DISCRETE,),
+        observations=(DISCRETE,),
+        signature=lambda: learner_class,
+        make=make or partial(_tabular, learner_class),
+        reserved=("name", "states", "actions") + (("seed",) if make else ()),
+    )
+
+
 def _no_options() -> None:
     """The signature of algorithms without options."""
 
@@ -89,14 +104,10 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
     "dqn": AlgorithmSpec(
         title="DQN", actions=(DISCRETE,), signature=lambda: learners.DQN, make=_dqn, reserved=("name", "replay", "seed")
     ),
-    "tabular_q": AlgorithmSpec(
-        title="tabular Q",
-        actions=(DISCRETE,),
-        observations=(DISCRETE,),
-        signature=lambda: TabularQ,
-        make=_tabular_q,
-        reserved=("name", "states", "actions"),
-    ),
+    "tabular_q": _of_table("tabular Q", TabularQ),
+    "double_q": _of_table("double Q", DoubleQ, _double_q),
+    "q_lambda": _of_table("Q(lambda)", QLambda),
+    "expected_sarsa": _of_table("expected SARSA", ExpectedSARSA),
     "fqi": AlgorithmSpec(
         title="FQI",
         actions=(DISCRETE,),
