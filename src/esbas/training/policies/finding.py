@@ -42,19 +42,36 @@ def find_run(training: TrainingFolder, seed: int | None = None) -> int:
 
 def member_at_checkpoint(training: TrainingFolder, seed: int, name: str) -> StoredPolicy:
     """The member as it is in the last checkpoint of a run."""
-    members = {member.name: member for member in training.plan.recipe.members}
-    if name not in members:
-        raise unknown("learner", name, members)
-    path = _checkpoint(run_folder(training.folder, seed))
-    content = archive.read(path, "run")
-    entry = {"learner": schema.AnyOf(dict, None), str: Any}
-    schema.check(content, {"roster": {name: entry, str: Any}, "steps": schema.COUNT, str: Any}, f"the run in {str(path)!r}")
-    state = content["roster"][name]["learner"]
-    if state is None:
+    if name not in training.plan.recipe.names:
+        raise unknown("learner", name, training.plan.recipe.names)
+    found = members_at_checkpoint(training, seed)
+    if name not in found:
         message = f"learner {name!r} must be in the checkpoint, but it could not be saved"
         raise SaveFileError(f"{message}: choose another one, or see faults.csv")
-    about = {"learner": name, "algorithm": members[name].algorithm, "seed": seed, "steps": content["steps"]}
-    return StoredPolicy(**about, mean=math.nan, whole=True, state=state)
+    return found[name]
+
+
+def members_at_checkpoint(training: TrainingFolder, seed: int) -> dict[str, StoredPolicy]:
+    """All members as they are in the last checkpoint of a run, without those that could not be saved."""
+    path = _checkpoint(run_folder(training.folder, seed))
+    content = archive.read(path, "run")
+    members = training.plan.recipe.members
+    entry = {"learner": schema.AnyOf(dict, None), str: Any}
+    roster = {member.name: entry for member in members}
+    schema.check(content, {"roster": roster, "steps": schema.COUNT, str: Any}, f"the run in {str(path)!r}")
+    return {
+        member.name: StoredPolicy(
+            learner=member.name,
+            algorithm=member.algorithm,
+            seed=seed,
+            steps=content["steps"],
+            mean=math.nan,
+            whole=True,
+            state=content["roster"][member.name]["learner"],
+        )
+        for member in members
+        if content["roster"][member.name]["learner"] is not None
+    }
 
 
 def most_control(training: TrainingFolder, seed: int) -> str:
