@@ -12,6 +12,7 @@ from esbas.objective import Objective
 from esbas.reporting import estimate
 from esbas.training.policies.policy_file import BEST, StoredPolicy, read_policy
 from esbas.training.reports import curves
+from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import Episodes, read_evaluations
 
 FIRST = 20  # episodes at the start of a run with which its end is compared
@@ -31,7 +32,10 @@ class EvaluationSummary:
     def __init__(self, runs: Mapping[int, Episodes], directories: Mapping[int, Path], objective: Objective) -> None:
         self._runs, self._objective = runs, objective
         self._kept = {seed: read_policy(directories[seed] / BEST) for seed in runs if (directories[seed] / BEST).exists()}
+        clocks = [read_clock(directories[seed]) for seed in runs]
+        self._finished = all(clock is not None and clock.finished for clock in clocks)
         rows = {seed: read_evaluations(directories[seed]) for seed in runs}
+        self._problems = [row.problem for of_run in rows.values() for row in of_run if row.problem]
         again = {seed: self._kept[seed].rescored_steps if seed in self._kept else 0 for seed in runs}
         self.steps = {seed: sum(row.played for row in rows[seed]) + again[seed] for seed in runs}  # by seed
 
@@ -42,9 +46,12 @@ class EvaluationSummary:
         return max(self._kept.values(), key=lambda kept: (bool(kept.rescored), score(kept.expected)), default=None)
 
     @property
-    def learnt(self) -> bool:
-        """Whether, in any run, the last episodes or the best policy are better than the first episodes, beyond noise."""
-        return any(self._has_learnt(seed, run) for seed, run in self._runs.items())
+    def learnt(self) -> bool | None:
+        """Whether, in any run, the last episodes or the best policy are better than the first episodes, beyond noise.
+
+        None before the end of all runs.
+        """
+        return None if not self._finished else any(self._has_learnt(seed, run) for seed, run in self._runs.items())
 
     def _has_learnt(self, seed: int, run: Episodes) -> bool:
         first = run.values[: max(2, min(FIRST, len(run) // 4))]
@@ -65,7 +72,8 @@ class EvaluationSummary:
         if seed is None:
             about["learnt"] = self.learnt
         if best is not None:
-            fresh = {"re-scored": estimate(best.rescored), "fresh episodes": len(best.rescored)} if best.rescored else {}
+            mean = estimate(best.rescored) if best.rescored else None
+            fresh = {"re-scored": {"mean": mean.mean, "ci95": mean.ci95, "episodes": mean.runs}} if mean is not None else {}
             where = {"learner": best.learner, "seed": best.seed, "steps": best.steps, "mean when selected": best.mean}
             about["best policy"] = where | fresh
         return about
@@ -78,7 +86,9 @@ class EvaluationSummary:
         if best is not None:
             of_seed = f" (seed {best.seed})" if len(self._runs) > 1 else ""
             found.append(f"Best policy: {best.learner} at step {best.steps:,}{of_seed}, {_result(best)}.")
-        if not self.learnt:
+        elif self._problems:
+            found.append(f"No best policy: no member could be evaluated ({self._problems[-1]}).")
+        if self.learnt is False:
             compared = "neither the last episodes nor the best policy are better than the first episodes, beyond noise"
             found.append(f"No sign of learning: {compared}. Try {TRY}.")
         return found
