@@ -9,9 +9,9 @@ import pytest
 
 from esbas.errors import InvalidValueError, NotEpisodicError
 from esbas.training import Train
-from esbas.training import main as train
 from esbas.training.commands.evaluate import Evaluate, main
 from training import lane
+from training.programs import train_without_report as train
 
 
 def trained(folder: Path, **options: Any) -> Path:

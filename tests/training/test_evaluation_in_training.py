@@ -22,16 +22,16 @@ from esbas.training.reports.evaluations import EvaluationSummary
 from esbas.training.runs.episode_log import Episodes, read_evaluations
 from esbas.training.runs.one_run import SaveOptions, train_seed
 from training import lane
-from training.programs import SMALL, assert_equal, assert_same, numbers
+from training.programs import SMALL, assert_equal, assert_same, numbers, train_without_report
 
 MEMBERS = SMALL.format(0.001), SMALL.format(0.01), "training.odd_learners:Wandering"
 LANE = "tabular_q(rate=0.5, epsilon=1.0)", "training.odd_learners:Stuck"
 SAVING = SaveOptions(tensorboard=False, checkpoint_every=1e9)
 
 
-def trained(out: Path, task: str = "CartPole-v1", **options: Any) -> Path:
+def trained(out: Path, task: str = "CartPole-v1", *, report: bool = False, **options: Any) -> Path:
     config = Train(task, members=MEMBERS, steps=400, tensorboard=False, out=out, eval_every=120, eval_episodes=2)
-    train(dataclasses.replace(config, **options))
+    (train if report else train_without_report)(dataclasses.replace(config, **options))
     return out
 
 
@@ -41,7 +41,7 @@ def run_of(out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("evaluated") / "whole")
+    return trained(tmp_path_factory.mktemp("evaluated") / "whole", report=True)
 
 
 def test_evaluation_does_not_change_the_training(whole: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_members_that_fail_or_are_stuck_are_recorded_and_never_the_best(
     assert rows["Stuck"].played == 1000
     assert math.isnan(rows["Failing"].mean)
     assert read_policy(run_of(out) / "best.npz").learner not in problems
-    lonely = trained(tmp_path / "lonely", "tests/Lane-v0", members=(odd[0],), steps=50)
+    lonely = trained(tmp_path / "lonely", "tests/Lane-v0", members=(odd[0],), steps=50, report=True)
     assert not (run_of(lonely) / "best.npz").exists()
     assert "No best policy: no member could be evaluated (RuntimeError: no greedy policy today)." in capsys.readouterr().out
 

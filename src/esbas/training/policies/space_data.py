@@ -48,7 +48,10 @@ def to_data(space: Any) -> dict[str, Any]:
     if isinstance(space, spaces.MultiDiscrete):
         return {"space": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": space.start.tolist(), "dtype": str(space.dtype)}
     if isinstance(space, spaces.MultiBinary):
-        return {"space": "MultiBinary", "shape": list(map(int, space.shape))}
+        return {
+            "space": "MultiBinary",
+            "n": int(space.n) if isinstance(space.n, int | np.integer) else list(map(int, space.shape)),
+        }
     if isinstance(space, spaces.Box):
         about = {"space": "Box", "shape": list(map(int, space.shape)), "dtype": str(space.dtype)}
         return about | {"low": _bounds(space.low), "high": _bounds(space.high)}
@@ -171,6 +174,11 @@ def _read_multi_discrete(data: dict[str, Any], where: str) -> gymnasium.Space[An
     return spaces.MultiDiscrete(nvec, np.dtype(data["dtype"]).type, start=start)
 
 
+def _read_multi_binary(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
+    shape = _checked_shape(data["n"] if isinstance(data["n"], list) else [data["n"]], where)
+    return spaces.MultiBinary(shape if isinstance(data["n"], list) else data["n"])
+
+
 def _read_parts(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
     if data["space"] == "Tuple":
         return spaces.Tuple([from_data(part, where) for part in data["spaces"]])
@@ -181,7 +189,7 @@ _Reader = Callable[[dict[str, Any], str], gymnasium.Space[Any]]
 _READERS: dict[str, tuple[dict[Any, Any], _Reader]] = {
     "Discrete": ({"n": _WHOLE, "start": int}, lambda data, _: spaces.Discrete(data["n"], start=data["start"])),
     "MultiDiscrete": ({"nvec": list, "start": list, "dtype": str}, _read_multi_discrete),
-    "MultiBinary": ({"shape": _SHAPE}, lambda data, where: spaces.MultiBinary(_checked_shape(data["shape"], where))),
+    "MultiBinary": ({"n": schema.AnyOf(_WHOLE, _SHAPE)}, _read_multi_binary),
     "Box": ({"shape": _SHAPE, "dtype": str, "low": Any, "high": Any}, _read_box),
     "Tuple": ({"spaces": [Any]}, _read_parts),
     "Dict": ({"spaces": [(str, Any)]}, _read_parts),
