@@ -1,5 +1,8 @@
 """Online algorithm selection in reinforcement learning: ESBAS and SSBAS (Laroche & Féraud, ICLR 2018)."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from esbas.bandits import UCB1, Bandit, SlidingUCB
 from esbas.errors import EsbasError
 from esbas.evidence import Evidence
@@ -10,6 +13,9 @@ from esbas.runner import EpisodeRecord, play
 from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, LinearThompson, Pick, Selector, Uniform
 from esbas.session import Run, resume, run
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
+
+if TYPE_CHECKING:
+    from esbas.training.policies.loaded import load_policy as load_policy
 
 __version__ = "0.2.0"
 
@@ -46,3 +52,9 @@ __all__ = [
     "success_time",
     "total_return",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "load_policy":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("esbas.training.policies.loaded").load_policy  # needs Gymnasium, so it is imported on first use

@@ -1,8 +1,11 @@
 """Helpers for tests of `esbas train`: command lines, and comparison of runs."""
 
 import numpy as np
+import pytest
 
 from esbas import archive
+from esbas.training import main
+from esbas.training.commands import train
 
 SMALL = "dqn(hidden=[8], batch=8, learning_starts=20, rate={})"
 OWN = [SMALL.format(0.001), SMALL.format(0.01), "random"]
@@ -14,6 +17,13 @@ FOREIGN = [
 
 def words(out, *more, members=OWN, steps=1200):
     return ["train", "CartPole-v1", "--members", *members, "--steps", str(steps), "--out", str(out), *more]
+
+
+def train_without_report(config):
+    """Train as `esbas train` does, but without tables and figures, which take most of the time of a short training."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "publish", lambda *_: None)
+        main(config)
 
 
 def numbers(out, seed=0):

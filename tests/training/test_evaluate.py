@@ -16,13 +16,13 @@ import pytest
 from PIL import Image
 
 from esbas import cli
-from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, NotEpisodicError, SaveFileError, UnknownNameError
-from esbas.learners import Constant, TabularQ
+from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, SaveFileError, UnknownNameError
 from esbas.learners.tabular import Tabular
 from esbas.training import Train, open_folder
 from esbas.training import main as train
 from esbas.training.commands import resume
 from esbas.training.commands.evaluate import Evaluate, main
+from esbas.training.policies.policy_file import read_policy, write_policy
 from esbas.training.reports.recording import FRAMES, WIDTH, Recording
 from esbas.training.runs.one_run import SaveOptions, train_seed
 from training import lane
@@ -94,36 +94,48 @@ def test_the_episodes_depend_on_their_own_seed_alone(folder: Path) -> None:
     assert contents[0] == contents[1] != contents[2]
 
 
-def test_the_learner_with_most_control_at_the_end_plays(folder: Path) -> None:
-    early, late = [(FIRST, 1.0)] * 30, [(SECOND, 0.0)] * 6 + [(FIRST, 1.0)] * 4
-    rewrite(folder, 3, early + late)
-    main(Evaluate(folder, seed=3, episodes=1))
-    assert evaluation(folder)["learner"] == SECOND
-    main(Evaluate(folder, seed=3, episodes=1, member=FIRST))
-    assert evaluation(folder)["learner"] == FIRST
+def rescore(folder: Path, seed: int, **changes: Any) -> None:
+    """Change the best policy that a run has kept."""
+    path = folder / "runs" / f"seed-{seed}" / "best.npz"
+    write_policy(path, dataclasses.replace(read_policy(path), **changes))
 
 
-@pytest.mark.parametrize(("objective", "best"), [("return", SECOND), ("shortest", FIRST)])
-def test_of_learners_with_equal_control_the_better_plays(tmp_path: Path, objective: str, best: str) -> None:
-    folder = trained(tmp_path / "f", objective=objective)
-    rewrite(folder, 0, [(SECOND, 1.0)] * 30 + [(FIRST, 0.5), (SECOND, 0.6)] * 5)
+def test_the_best_policy_that_was_kept_plays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(folder, 3, [(SECOND, 1.0)] * 40)  # who was in control does not matter
+    rewrite(folder, 4, [(SECOND, 1.0)] * 40)
+    for seed, learner, values in ((3, FIRST, (0.5, 0.9)), (4, SECOND, (0.7, 0.6))):
+        rescore(folder, seed, learner=learner, steps=100 + seed, mean=seed, rescored=values)
     main(Evaluate(folder, episodes=1))
-    assert evaluation(folder)["learner"] == best
+    about = evaluation(folder)
+    assert (about["seed"], about["learner"], about["steps of training"]) == (3, FIRST, 103)
+    assert "the best policy that the training found, after 103 steps" in " ".join(capsys.readouterr().out.split())
+    rescore(folder, 3, rescored=())  # not scored again: its run is not finished
+    main(Evaluate(folder, episodes=1))
+    assert evaluation(folder)["seed"] == 4
+    main(Evaluate(folder, episodes=1, seed=3))
+    assert evaluation(folder)["seed"] == 3
+    main(Evaluate(folder, episodes=1, member=FIRST, seed=4))
+    about = evaluation(folder)
+    assert (about["learner"], about["steps of training"] > 104) == (FIRST, True)  # as it is in the checkpoint
 
 
-def test_episodes_after_the_checkpoint_do_not_count(folder: Path) -> None:
-    rewrite(folder, 3, [(FIRST, 1.0)] * 40 + [(SECOND, 1.0)] * 40)
-    clock = folder / "runs" / "seed-3" / "clock.json"
-    clock.write_text(clock.read_text().replace("true", "false"))  # not finished
-    main(Evaluate(folder, seed=3, episodes=1))
-    assert evaluation(folder)["learner"] == FIRST
+def test_of_an_objective_to_minimise_the_smallest_is_the_best(tmp_path: Path) -> None:
+    folder = trained(tmp_path / "f", objective="shortest", seeds=(0, 1), episodes=4)
+    for seed in (0, 1):
+        rescore(folder, seed, rescored=(4.0 + seed,))
+    main(Evaluate(folder, episodes=1))
+    assert evaluation(folder)["seed"] == 0
 
 
-def test_the_run_with_the_best_end_plays(folder: Path) -> None:
+def test_without_an_evaluation_the_best_member_is_found_by_playing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in folder.glob("runs/*/best.npz"):
+        path.unlink()
     rewrite(folder, 3, [(FIRST, 0.5)] * 40)
     rewrite(folder, 4, [(FIRST, 0.0)] * 10 + [(SECOND, 0.9)] * 30)
     main(Evaluate(folder, episodes=1))
-    assert evaluation(folder)["seed"] == 4
+    assert evaluation(folder)["seed"] == 4  # the run with the best end
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"has not evaluated its policies yet. Of all members in the last checkpoint, {FIRST!r} was the best" in text
     (folder / "runs" / "seed-4" / "checkpoint.npz").unlink()
     main(Evaluate(folder, episodes=1))
     assert evaluation(folder)["seed"] == 3
@@ -240,17 +252,9 @@ def test_policies_with_a_memory_are_started_for_each_episode(folder: Path, monke
             starts[-1] += 1
             return 1
 
-    monkeypatch.setattr(TabularQ, "greedy_policy", lambda self: Remembering())
+    monkeypatch.setattr(Tabular, "greedy_policy", lambda self: Remembering())
     main(Evaluate(folder, episodes=3))
     assert starts == [lane.CELLS - 1] * 3
-
-
-def test_a_policy_that_is_stuck_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = trained(tmp_path / "f", members=("tabular_q(gamma=0.0, epsilon=1.0)",), max_steps=3000)
-    monkeypatch.setattr(TabularQ, "greedy_policy", lambda self: Constant("left", lambda _: 0).policy())
-    with pytest.raises(NotEpisodicError, match=r"max_steps=3000 of the training, but did not: .*try --explore"):
-        main(Evaluate(folder, episodes=1))
-    main(Evaluate(folder, episodes=1, explore=True))
 
 
 @pytest.mark.parametrize(

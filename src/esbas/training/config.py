@@ -20,6 +20,7 @@ DEFAULT_STEPS = 60_000
 _SELECTOR = "selector", "scale", "xi", "epochs"
 _DECISIVE = (
     *("portfolio", "members", *_SELECTOR, "steps", "episodes", "objective", "seeds", "wrappers", "max_steps", "time_limit"),
+    *("eval_every", "eval_episodes"),
 )
 
 
@@ -59,6 +60,12 @@ class Train:
     """An episode with more steps is an error."""
     time_limit: float | None = None
     """Seconds per learning call of a member. A member that takes longer is dismissed for a while. Default: no limit."""
+    eval_every: int = 0
+    """Environment steps between two evaluations, in which the greedy policy of each learner plays episodes from which nobody
+    learns. The best policy is kept. Default: only at the end."""
+    eval_episodes: int = 5
+    """Episodes per learner in an evaluation; at the end, fewer if they would take more than a tenth of the training's steps,
+    unless --eval-every is given."""
     jobs: int = 1
     """How many seeds run at the same time. Results do not depend on it."""
     engine: str | None = None
@@ -119,6 +126,8 @@ class Train:
             wrappers=self.wrappers,
             max_steps=self.max_steps,
             time_limit=self.time_limit,
+            eval_every=self.eval_every,
+            eval_episodes=self.eval_episodes,
         )
 
     def options(self) -> dict[str, Any]:

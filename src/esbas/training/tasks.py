@@ -89,3 +89,8 @@ def _apply(
     with error_context(f"wrapper {text!r}", rule="must fit the task"):
         wrapped: gymnasium.Env[Any, Any] = wrapper(task, **checked(wrapper, given, kind=name, reserved=("env",)))
     return wrapped
+
+
+def wrap(task: gymnasium.Env[Any, Any], text: str) -> gymnasium.Env[Any, Any]:
+    """Put one wrapper around an environment; `text` is as in `make_task`."""
+    return _wrapped(task, text)

@@ -72,6 +72,21 @@ class Network:
             parts += [rng.uniform(-bound, bound, math.prod(shape)) for shape in (weights, biases)]
         return np.concatenate(parts).astype(np.float32)
 
+    def describe(self) -> dict[str, Any]:
+        """What a program needs, besides the weights, to compute the same values: plain data."""
+        strides = [stride for _, _, stride in self.convolutions]
+        layers = [{"layer": "convolution", "stride": stride} for stride in strides]
+        layers += [{"layer": "dense"} for _ in range(len(self.shapes) // 2 - len(strides))]
+        labels = {"labels": self._labels, "first": self._first} if self._labels else None
+        scale = 1 / 255 if self._bytes else 1.0
+        return {"one_hot": labels, "channels_last": self._channels_last, "scale": scale, "layers": layers}
+
+    def parts(self, weights: Array) -> list[Array]:
+        """The weights and biases of the layers, alternating, for the weights of one network, (size,)."""
+        return [
+            part.reshape(shape) for part, shape in zip(np.split(weights, np.cumsum(self._sizes)[:-1]), self.shapes, strict=True)
+        ]
+
     def __call__(self, weights: torch.Tensor, observations: Array) -> torch.Tensor:
         """The values of all actions, (K, B, A), by K networks with weights (K, size) for observations (K, B, ...)."""
         x, count = self._prepared(observations, weights.device), len(weights)

@@ -1,7 +1,9 @@
-"""`esbas evaluate FOLDER`: plays the best policy of a training without exploration, and renders it."""
+"""`esbas evaluate FOLDER`: plays the best policy of a training, or all its members, without exploration."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,25 +13,30 @@ import tyro
 import esbas
 from esbas import seeding
 from esbas.engine.progress import Progress
-from esbas.errors import NotEpisodicError, SaveFileError, require, unknown
-from esbas.learner import Learner, Policy
+from esbas.errors import NotEpisodicError, require
+from esbas.learner import Policy
 from esbas.objective import Objective, make_objective
 from esbas.reporting import estimate
 from esbas.reporting.files import write_csv, write_json
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder, open_folder
-from esbas.training.reports import curves
+from esbas.training.policies.all_members import score_members
+from esbas.training.policies.finding import find_best, find_run, member_at_checkpoint
+from esbas.training.policies.policy_file import StoredPolicy
+from esbas.training.policies.scoring import greedy
 from esbas.training.reports.recording import RenderedTask
-from esbas.training.runs.episode_log import Episodes, read_episodes
-from esbas.training.runs.one_run import run_folder
 from esbas.training.runs.plan import Plan
 
 HEADER = "an episode's", "mean", "min", "max"
+ALL = "all"
+SELECTION = 5  # episodes of each member to find the best one, if the training has not done so
 
 
 @dataclass(frozen=True)
 class Evaluate:
     """Play the best policy of a training without exploration: a table of its results, and a GIF of an episode.
+
+    The best policy is the one that the training kept: it was the best in an evaluation, and scored again on fresh episodes.
 
     It writes evaluation.json, evaluation.csv and, if the task renders images, evaluation.gif into the folder. Other files do not
     change: an unfinished training can continue afterwards.
@@ -39,13 +46,13 @@ class Evaluate:
     """The folder that `esbas train` wrote."""
     _: KW_ONLY
     member: str | None = None
-    """The learner that plays. Default: the one that controlled most episodes in the last quarter of the run."""
+    """The learner that plays, as it is in the last checkpoint; "all" for a table of all learners. Default: the best policy."""
     seed: int | None = None
-    """The run from which the learner is taken. Default: the run with the best mean of its last 50 episodes."""
+    """The run from which the policy is taken. Default: that of the best policy; for --member, the run with the best end."""
     episodes: int = 20
     """The number of episodes."""
     explore: bool = False
-    """Explore as in training."""
+    """Explore as in training; the learner is then taken from the last checkpoint."""
     render: bool = False
     """Show all episodes in a window, or as text if the task has no window."""
     video: Path | None = None
@@ -65,57 +72,103 @@ def main(config: Evaluate) -> None:
     fits = config.video is None or (config.video.suffix.lower() == ".gif" and config.video.parent.is_dir())
     require(fits, "the video is a .gif in a folder that exists", video=str(config.video))
     training = open_folder(config.folder, trust=config.trust)
-    seed = _find_run(training, config.seed)
-    directory = run_folder(training.folder, seed)
-    run = training.plan.resume(directory / "checkpoint.npz", seed)
-    try:
-        learner = _find_member(run, read_episodes(directory), config.member)
-        policy = learner.policy() if config.explore else getattr(learner, "greedy_policy", learner.policy)()
-        rendered = RenderedTask(
-            lambda mode: training.plan.task(render_mode=mode), window=config.render, record=config.video is not None
+    if config.member == ALL:
+        shown = config.render or config.video is not None
+        require(not shown, "one member is shown or recorded", "name it", member=ALL)
+        _evaluate_all(training, config)
+    else:
+        stored, source = _find_policy(training, config)
+        _evaluate_one(training, config, stored, source)
+
+
+def _find_policy(training: TrainingFolder, config: Evaluate) -> tuple[StoredPolicy, str]:
+    """The policy that plays, and a sentence about where it comes from."""
+    run = find_run(training, config.seed)  # also if it is not needed: a damaged folder is refused
+    if config.member is not None:
+        return member_at_checkpoint(training, run, config.member), ""
+    best = find_best(training, config.seed)
+    if best is None:
+        return _select(training, config, run)
+    if config.explore:  # what was kept is the policy alone: the exploration is in the checkpoint
+        return member_at_checkpoint(training, best.seed, best.learner), ""
+    return best, f"This is the best policy that the training found, after {best.steps:,} steps."
+
+
+def _select(training: TrainingFolder, config: Evaluate, seed: int) -> tuple[StoredPolicy, str]:
+    """The best member in the last checkpoint, if the training has not evaluated any policy yet."""
+    objective = make_objective(training.plan.objective)
+    stream = partial(seeding.generator, config.eval_seed, "selection of a member")
+    members, scores = score_members(training, seed, episodes=SELECTION, explore=config.explore, stream=stream)
+    means = {name: float(np.mean(score.values)) for name, score in scores.items() if not score.problem}
+    if not means:
+        problems = "; ".join(f"{name}: {score.problem}" for name, score in scores.items())[:500]
+        raise NotEpisodicError(
+            f"a member must be able to play, but none is ({problems}): try --explore, or continue the training"
         )
+    name = max(means, key=lambda each: objective.score(means[each]))
+    text = f"The training has not evaluated its policies yet. Of all members in the last checkpoint, {name!r} was the best in "
+    return members[name], f"{text}{SELECTION} other episodes each."
+
+
+def _evaluate_one(training: TrainingFolder, config: Evaluate, stored: StoredPolicy, source: str) -> None:
+    """Let one policy play, and show its first episode."""
+    rendered = RenderedTask(
+        lambda mode: training.plan.task(render_mode=mode), window=config.render, record=config.video is not None
+    )
+    try:
+        env = rendered.env
+        learner = stored.build(training.plan, observation_space=env.observation_space, action_space=env.action_space)
         try:
+            policy = learner.policy() if config.explore else greedy(learner)
             trajectories = _play(policy, rendered, training.plan, config, learner.name)
         finally:
-            rendered.close()
+            getattr(learner, "close", lambda: None)()
     finally:
-        run.close()
+        rendered.close()
     explores = config.explore or not (hasattr(learner, "greedy_policy") or learner.stationary)
-    measures = run.objective, esbas.total_return(), esbas.episode_length()
-    about = {"learner": learner.name, "seed": seed, "steps of training": run.steps, "explores": explores}
+    measures = make_objective(training.plan.objective), esbas.total_return(), esbas.episode_length()
+    about = {"learner": learner.name, "seed": stored.seed, "steps of training": stored.steps, "explores": explores}
     _publish(training.folder, about | {"eval_seed": config.eval_seed}, measures, trajectories)
+    if source:
+        print_text(source)
     if explores and not config.explore:
         print_text(f"Learner {learner.name!r} has no greedy_policy(): it explored as in training.")
     _show(rendered, config.video or training.folder / "evaluation.gif")
 
 
-def _find_run(training: TrainingFolder, seed: int | None) -> int:
-    """The given seed, or that of the run with the best end."""
-    require(
-        seed is None or seed in training.seeds, "the seed is one of the seeds of the training", seed=seed, seeds=training.seeds
-    )
-    wanted = training.seeds if seed is None else (seed,)
-    directories = {each: run_folder(training.folder, each) for each in wanted}
-    runs = {each: read_episodes(directory) for each, directory in directories.items() if (directory / "checkpoint.npz").exists()}
-    if not any(map(len, runs.values())):
-        which = "a run" if seed is None else f"the run of seed {seed}"
-        message = f"{which} must have a checkpoint, but there is none in {str(training.folder)!r} yet"
-        raise SaveFileError(f"{message}: wait for the first one, or `esbas resume {training.folder}`")
+def _evaluate_all(training: TrainingFolder, config: Evaluate) -> None:
+    """Let all members play the same episodes; write evaluation.csv and evaluation.json, and print the table."""
+    best = find_best(training, config.seed)
+    seed = find_run(training, config.seed if best is None else best.seed)
+    stream, folder = partial(seeding.generator, config.eval_seed, "evaluation"), training.folder
+    members, scores = score_members(training, seed, episodes=config.episodes, explore=config.explore, stream=stream)
     objective = make_objective(training.plan.objective)
-    return max((each for each in runs if len(runs[each])), key=lambda each: objective.score(curves.last_mean(runs[each])))
-
-
-def _find_member(run: esbas.Run, episodes: Episodes, name: str | None) -> Learner:
-    """The learner with the given name, or the one that controlled most episodes at the end."""
-    members, objective = {learner.name: learner for learner in run.learners}, run.objective
-    if name is None:
-        late = slice(run.number - curves.late(run.number), run.number)  # episodes after the checkpoint do not count
-        arms, values = episodes.learners[late], episodes.values[late]
-        own = {each: values[arms == each] for each in members}
-        name = max(members, key=lambda each: (len(own[each]), objective.score(own[each].mean()) if len(own[each]) else 0.0))
-    if name not in members:
-        raise unknown("learner", name, members)
-    return members[name]
+    rows: list[tuple[object, ...]] = []
+    for name, score in scores.items():
+        values = score.values or [math.nan]
+        mean = estimate(values) if score.values else math.nan
+        rows.append(
+            (name, mean, min(values), max(values), float(np.mean(score.lengths)) if score.values else math.nan, score.problem)
+        )
+    valid = {k: float(np.mean(score.values)) for k, score in enumerate(scores.values()) if not score.problem}
+    first = [max(valid, key=lambda k: objective.score(valid[k]))] if valid else []
+    header = "learner", f"mean {objective.name}", "min", "max", "mean length", "problem"
+    lines = [
+        (name, number, value, length)
+        for name, score in scores.items()
+        for number, (value, length) in enumerate(zip(score.values, score.lengths, strict=True), 1)
+    ]
+    write_csv(folder / "evaluation.csv", ["learner", "episode", objective.name, "episode length"], lines)
+    steps = max(member.steps for member in members.values())
+    about = {"seed": seed, "steps of training": steps, "explores": config.explore, "eval_seed": config.eval_seed}
+    results = [dict(zip(header, row, strict=True)) for row in rows]
+    write_json(folder / "evaluation.json", about | {"episodes": config.episodes, "members": results})
+    shown = header if any(row[-1] for row in rows) else header[:-1]
+    mode = "with" if config.explore else "without"
+    title = f"Seed {seed}, trained for {steps:,} steps: {config.episodes} episodes of each member {mode} exploration"
+    print_table(title, shown, [row[: len(shown)] for row in rows], bold=first)
+    files = f"{folder / 'evaluation.csv'}, {folder / 'evaluation.json'}"
+    print_text(f"All play the same episodes; intervals are over episodes. Files: {files}")
 
 
 def _play(policy: Policy, rendered: RenderedTask, plan: Plan, config: Evaluate, name: str) -> list[esbas.Trajectory]:

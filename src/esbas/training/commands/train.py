@@ -11,6 +11,7 @@ from esbas.reporting.terminal import print_text
 from esbas.training.config import Train
 from esbas.training.display.live_view import LiveView
 from esbas.training.folder import COMMAND, PORTFOLIO, TrainingFolder
+from esbas.training.policies.layers import write_layers
 from esbas.training.portfolios.recipe import Recipe, example, read_toml
 from esbas.training.reports.training_report import publish
 from esbas.training.runs.one_run import run_folder
@@ -36,6 +37,7 @@ def train(training: TrainingFolder) -> None:
     _try_build(plan, config.seeds[0], folder)
     results = Results(folder, command=COMMAND + config.env_id, config=config.options())
     _write_portfolio(folder / PORTFOLIO, plan.recipe)
+    write_layers(folder, plan)
     _announce(training)
     try:
         with LiveView(f"{config.env_id}, {config.selector}") as view:

@@ -38,6 +38,7 @@ class Status:
     left: float  # estimated seconds until the end, NaN if unknown
     members: tuple[MemberStatus, ...]
     finished: bool = False
+    evaluated: int = 0  # environment steps of evaluations, beside those of the budget
 
 
 class StatusTracker:
@@ -45,6 +46,7 @@ class StatusTracker:
 
     def __init__(self, run: esbas.Run, *, seed: int) -> None:
         self._run, self._seed = run, seed
+        self.evaluated = 0  # environment steps of evaluations so far
         self._values: deque[float] = deque(maxlen=RECENT)
         self._arms: deque[str] = deque(maxlen=WINDOW)
         self._own: dict[str, deque[float]] = {name: deque(maxlen=OWN) for name in run.selector.arms}
@@ -80,7 +82,8 @@ class StatusTracker:
         left = elapsed * (1 - progress) / gained if gained > 0 else float("nan")
         members = tuple(self._member(name) for name in self._own)
         arm, mean = self._arms[-1] if self._arms else "", _mean(self._values)
-        return Status(self._seed, self._run.number, steps, progress, arm, mean, speed, left, members, self._run.done)
+        ends = self._run.done, self.evaluated
+        return Status(self._seed, self._run.number, steps, progress, arm, mean, speed, left, members, *ends)
 
     def _member(self, name: str) -> MemberStatus:
         share = self._control[name] / max(len(self._arms), 1)

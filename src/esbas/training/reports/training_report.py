@@ -14,6 +14,7 @@ from esbas.reporting.figures import COLOURS, curve_with_band, label, legend, new
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder
 from esbas.training.reports import curves
+from esbas.training.reports.evaluations import EvaluationSummary
 from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import read_episodes, read_faults
 from esbas.training.runs.one_run import run_folder
@@ -31,7 +32,9 @@ class TrainingSummary:
         self.runs = {seed: run for seed, run in played.items() if len(run)}
         self.faults = {seed: read_faults(directories[seed]) for seed in self.runs}
         self.names = list(training.plan.recipe.names)
-        self.unit = make_objective(training.plan.objective).name
+        objective = make_objective(training.plan.objective)
+        self.unit = objective.name
+        self.evaluations = EvaluationSummary(self.runs, directories, objective)
         clocks = {seed: read_clock(directories[seed]) for seed in self.runs}
         self.seconds = {seed: math.nan if clock is None else clock.seconds for seed, clock in clocks.items()}
 
@@ -68,6 +71,7 @@ class TrainingSummary:
             "selector": self.plan.selector,
             "value at the end": self.end,
             "value of the whole run": self.whole,
+            **self.evaluations.as_dict(),
             "runs": {
                 str(seed): {
                     "episodes": len(run),
@@ -76,6 +80,7 @@ class TrainingSummary:
                     "value of the whole run": float(run.values.mean()),
                     "seconds": self.seconds[seed],
                     "faults": len(self.faults[seed]),
+                    **self.evaluations.as_dict(seed),
                 }
                 for seed, run in self.runs.items()
             },
@@ -117,6 +122,7 @@ def publish(results: Results, training: TrainingFolder) -> None:
     over = f"{len(summary.runs)} runs" if len(summary.runs) > 1 else "one run"
     print_text(
         f"Mean value ({summary.unit}) of the last {curves.WINDOW} episodes: {summary.end}, of all: {summary.whole}, over {over}.",
+        *summary.evaluations.sentences(),
         f"Report: {results.folder / 'report.html'}",
         f"Watch the best policy: esbas evaluate {results.folder}",
     )
@@ -133,6 +139,7 @@ def _sections(summary: TrainingSummary, rows: list[list[object]]) -> list[Sectio
         if runs > 1
         else "One run: no interval. For more runs: `--seeds 0 1 2`."
     )
+    notes += summary.evaluations.sentences()
     sections = [
         Section("Results", " ".join(notes), figure="training", caption="Value of the episodes, and the learner in control.")
     ]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -20,11 +21,14 @@ from esbas.training.runs.clock import read_clock
 
 EPISODES = "episode", "steps", "learner", "value", "length", "epoch", "terminated", "truncated"
 FAULTS = "episode", "learner", "where", "dismissed", "message"
+EVALUATIONS = "steps", "learner", "episodes", "mean", "min", "max", "played steps", "problem"
 LONGEST = 1000  # characters of a message
 _COUNT, _TEXT, _BIT = re.compile(r"[0-9]{1,18}"), re.compile(r".*", re.DOTALL), re.compile(r"[01]")
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[-+]?[0-9]{1,4})?|[-+]?inf|nan", re.IGNORECASE)
 _EPISODE_CELLS = _COUNT, _COUNT, _TEXT, _NUMBER, _COUNT, _COUNT, _BIT, _BIT
 _FAULT_CELLS = _COUNT, _TEXT, _TEXT, _COUNT, _TEXT
+_KNOWN = re.compile(rf"({_NUMBER.pattern})?", re.IGNORECASE)  # empty: unknown
+_EVALUATION_CELLS = _COUNT, _TEXT, _COUNT, _KNOWN, _KNOWN, _KNOWN, _COUNT, _TEXT
 
 
 class CsvLog:
@@ -131,6 +135,38 @@ def read_episodes(folder: Path, *, upto: int | None = None) -> Episodes:
 def read_faults(folder: Path) -> list[tuple[int, str, str, int, str]]:
     """Read the faults that `RunLog` wrote: episode, learner, where, dismissed for how many episodes, message."""
     return [(int(row[0]), row[1], row[2], int(row[3]), row[4]) for row in _fault_rows(folder)]
+
+
+@dataclass(frozen=True)
+class EvaluationRow:
+    """A row of `evaluations.csv`: a few episodes of one learner's greedy policy. Mean, min and max are NaN if none ended."""
+
+    steps: int  # of training so far
+    learner: str
+    episodes: int
+    mean: float
+    min: float
+    max: float
+    played: int  # environment steps
+    problem: str  # why it cannot be the best policy; empty if it can
+
+    @property
+    def cells(self) -> tuple[object, ...]:
+        numbers = ("" if math.isnan(number) else number for number in (self.mean, self.min, self.max))
+        return self.steps, self.learner, self.episodes, *numbers, self.played, self.problem
+
+
+def read_evaluations(folder: Path, *, upto: int | None = None) -> list[EvaluationRow]:
+    """Read the evaluations of a run, or only those of its first `upto` environment steps."""
+    path, rows = folder / "evaluations.csv", []
+    for cells in _whole_rows(folder / "evaluations.csv", EVALUATIONS, _EVALUATION_CELLS):
+        mean, least, most = (float(cell) if cell else math.nan for cell in cells[3:6])
+        rows.append(EvaluationRow(int(cells[0]), cells[1], int(cells[2]), mean, least, most, int(cells[6]), cells[7]))
+        if len(rows) > 1 and rows[-2].steps > rows[-1].steps:
+            raise _damaged(path, f"step {rows[-1].steps} comes after step {rows[-2].steps}")
+        if not rows[-1].problem and not math.isfinite(rows[-1].mean):
+            raise _damaged(path, f"the mean of row {len(rows)} is {cells[3]!r}")
+    return [row for row in rows if upto is None or row.steps <= upto]
 
 
 def one_line(message: str) -> str:

@@ -15,6 +15,7 @@ from esbas.training.callbacks import Callback, RunInfo
 from esbas.training.display.status import Status, StatusTracker
 from esbas.training.runs.clock import Clock, read_clock, write_clock
 from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, read_faults
+from esbas.training.runs.evaluation import Evaluator
 from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan
 
@@ -92,8 +93,11 @@ def _train(
     try:
         if run.number:
             _add_earlier(tracker, directory, run)
+        evaluator = Evaluator(plan, seed, directory, run)
+        tracker.evaluated = evaluator.played
         with (
             RunLog(directory, upto=run.number, steps=run.steps) as log,
+            evaluator,
             _observing(saving, plan, seed, directory, run) as callbacks,
         ):
             report(tracker.status())
@@ -103,9 +107,14 @@ def _train(
                 tracker.add_record(record)
                 for each in callbacks:
                     each.on_episode(record, steps=run.steps)
+                for evaluation in evaluator.after(record):
+                    for each in callbacks:
+                        each.on_evaluation(evaluation)
+                tracker.evaluated = evaluator.played
                 stopped = run.done or stop()
                 if stopped or checkpoints.is_due():
                     log.flush(to_disk=True)  # first, so that the log has all episodes of the checkpoint
+                    evaluator.flush()
                     checkpoints.save(run)
                 if stopped or time.monotonic() - reported >= REPORT_EVERY:
                     status, reported = tracker.status(), time.monotonic()

@@ -32,6 +32,8 @@ class Plan:
         wrappers: of the environment, the innermost first; see `make_task`.
         max_steps: an episode with more steps is an error.
         time_limit: in seconds, for each learning call of a member.
+        eval_every: environment steps between two evaluations; 0: only at the end.
+        eval_episodes: of each member in an evaluation.
     """
 
     env_id: str
@@ -46,12 +48,16 @@ class Plan:
     wrappers: tuple[str, ...] = ()
     max_steps: int = 100_000
     time_limit: float | None = None
+    eval_every: int = 0
+    eval_episodes: int = 5
 
     def __post_init__(self) -> None:
         budget = {"steps": self.steps, "episodes": self.episodes}
         one = (self.steps is None) != (self.episodes is None)
         require(one, "the budget is given in steps or in episodes", "give one of the two", **budget)
         require((self.steps or self.episodes or 0) >= 1, "the budget is at least 1", **budget)
+        require(self.eval_every >= 0, "eval_every >= 0", "0 evaluates only at the end", eval_every=self.eval_every)
+        require(self.eval_episodes >= 1, "eval_episodes >= 1", eval_episodes=self.eval_episodes)
         make_objective(self.objective)
         read_scale(self.scale)
 

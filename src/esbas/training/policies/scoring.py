@@ -1,0 +1,137 @@
+"""Scores: what policies achieve in episodes from which nobody learns."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from esbas import spaces
+from esbas.errors import NotEpisodicError, SpaceError, describe
+from esbas.faults import Act, end_fork, raise_unless_fault
+from esbas.learner import Learner, Policy
+from esbas.objective import Objective
+from esbas.runner import acting, roll_out
+
+
+@dataclass
+class Score:
+    """The episodes of one policy."""
+
+    values: list[float] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    played: int = 0  # environment steps, including those of an episode that did not end
+    problem: str = ""  # why it stopped early
+
+
+class Scorer:
+    """Plays episodes on a copy of the task. A policy that fails, or does not end an episode, plays no further ones.
+
+    Args:
+        make: creates the task.
+        objective: the value of an episode.
+        stream: the generator of the episode with this number, from 1. All policies play the same episodes.
+        limit: the steps after which an episode is given up.
+    """
+
+    def __init__(
+        self, make: Callable[[], Any], objective: Objective, *, stream: Callable[[int], np.random.Generator], limit: int
+    ) -> None:
+        self._make, self._objective, self._stream, self._limit = make, objective, stream, limit
+        self._task: _CountedTask | None = None
+
+    def score(
+        self, policies: Mapping[str, Callable[[], Policy]], *, episodes: int, allowance: float, at_least: int = 1
+    ) -> dict[str, Score]:
+        """Play the first episode of every policy, then the second one, and so on.
+
+        Args:
+            policies: functions that return the policies.
+            episodes: of each policy.
+            allowance: environment steps. Another round of episodes starts only if one like the last would stay within them.
+            at_least: rounds that are played in any case.
+        """
+        scores: dict[str, Score] = {name: Score() for name in policies}
+        ready: dict[str, Policy] = {}
+        total = 0
+        for name, create in policies.items():
+            self._try(scores[name], partial(_create, create, ready, name))
+        for number in range(1, episodes + 1):
+            before = total
+            for name, score in scores.items():
+                if not score.problem:
+                    self._try(score, partial(self._play, ready[name], number, score))
+            total = sum(score.played for score in scores.values())
+            if number >= at_least and total + (total - before) > allowance:
+                break
+        return scores
+
+    def close(self) -> None:
+        if self._task is not None:
+            with suppress(Exception):
+                self._task.close()
+            self._task = None
+
+    def _try(self, score: Score, call: Callable[[], None]) -> None:
+        """Call a function of foreign code; its errors become the problem of the score."""
+        process = os.getpid()
+        try:
+            call()
+        except NotEpisodicError:
+            score.problem = f"an episode did not end within {self._limit:,} steps"
+        except BaseException as error:
+            end_fork(process)
+            raise_unless_fault(error)
+            score.problem = describe(error)
+            self.close()  # the error may be the task's
+        end_fork(process)
+
+    def _play(self, policy: Policy, number: int, score: Score) -> None:
+        if self._task is None:
+            self._task = _CountedTask(self._make())
+        task, rng = self._task, self._stream(number)
+        before = task.steps
+        try:
+            observation, _ = task.reset(seed=int(rng.integers(2**31)))
+            guard = spaces.allowed_actions(task.action_space), _refuse
+            trajectory = roll_out(task, acting(policy), observation, rng=rng, max_steps=self._limit, guard=guard)
+        finally:
+            score.played += task.steps - before
+        score.values.append(self._objective(trajectory))
+        score.lengths.append(len(trajectory))
+
+
+def greedy(learner: Learner) -> Policy:
+    """The learner's policy without exploration, if it has one, otherwise its policy."""
+    policy: Policy = getattr(learner, "greedy_policy", learner.policy)()
+    return policy
+
+
+def _create(create: Callable[[], Policy], ready: dict[str, Policy], name: str) -> None:
+    ready[name] = create()
+
+
+class _CountedTask:
+    """A task that counts its steps."""
+
+    def __init__(self, task: Any) -> None:
+        self._task, self.action_space, self.steps = task, task.action_space, 0
+
+    def reset(self, *, seed: int) -> Any:
+        return self._task.reset(seed=seed)
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        return self._task.step(action)
+
+    def close(self) -> None:
+        self._task.close()
+
+
+def _refuse(error: BaseException | str) -> Act:
+    if isinstance(error, BaseException):
+        raise error
+    raise SpaceError(f"a policy must act within the action space, but {error}: fix the policy")

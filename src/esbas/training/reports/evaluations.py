@@ -1,0 +1,101 @@
+"""What the evaluations of a training showed: the best policy, the steps that they took, and whether anything was learnt."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from esbas.columns import Array
+from esbas.objective import Objective
+from esbas.reporting import estimate
+from esbas.training.policies.policy_file import BEST, StoredPolicy, read_policy
+from esbas.training.reports import curves
+from esbas.training.runs.clock import read_clock
+from esbas.training.runs.episode_log import Episodes, read_evaluations
+
+FIRST = 20  # episodes at the start of a run with which its end is compared
+NOISE = 2.0  # standard errors that count as noise
+TRY = "more steps, other learners, more exploration, or rewards that lead towards the goal (a wrapper)"
+
+
+class EvaluationSummary:
+    """The evaluations of the runs of a training.
+
+    Args:
+        runs: the episodes of each run, by seed.
+        directories: of these runs.
+        objective: the value of an episode.
+    """
+
+    def __init__(self, runs: Mapping[int, Episodes], directories: Mapping[int, Path], objective: Objective) -> None:
+        self._runs, self._objective = runs, objective
+        self._kept = {seed: read_policy(directories[seed] / BEST) for seed in runs if (directories[seed] / BEST).exists()}
+        clocks = [read_clock(directories[seed]) for seed in runs]
+        self._finished = all(clock is not None and clock.finished for clock in clocks)
+        rows = {seed: read_evaluations(directories[seed]) for seed in runs}
+        self._problems = [row.problem for of_run in rows.values() for row in of_run if row.problem]
+        again = {seed: self._kept[seed].rescored_steps if seed in self._kept else 0 for seed in runs}
+        self.steps = {seed: sum(row.played for row in rows[seed]) + again[seed] for seed in runs}  # by seed
+
+    @property
+    def best(self) -> StoredPolicy | None:
+        """The best policy of all runs. Those that were scored again on fresh episodes come first."""
+        score = self._objective.score
+        return max(self._kept.values(), key=lambda kept: (bool(kept.rescored), score(kept.expected)), default=None)
+
+    @property
+    def learnt(self) -> bool | None:
+        """Whether, in any run, the last episodes or the best policy are better than the first episodes, beyond noise.
+
+        None before the end of all runs.
+        """
+        return None if not self._finished else any(self._has_learnt(seed, run) for seed, run in self._runs.items())
+
+    def _has_learnt(self, seed: int, run: Episodes) -> bool:
+        first = run.values[: max(2, min(FIRST, len(run) // 4))]
+        last = run.values[-min(curves.WINDOW, curves.late(len(run))) :]
+        kept = self._kept.get(seed)
+        fresh = np.array(kept.rescored if kept is not None else ())
+        return any(len(values) > 0 and self._is_better(values, first) for values in (last, fresh))
+
+    def _is_better(self, values: Array, first: Array) -> bool:
+        gain = self._objective.score(float(values.mean())) - self._objective.score(float(first.mean()))
+        noise = math.sqrt(values.var() / len(values) + first.var() / len(first))
+        return bool(gain > NOISE * noise + 1e-12 * abs(float(first.mean())))
+
+    def as_dict(self, seed: int | None = None) -> dict[str, Any]:
+        """All numbers as plain data: of one run, or of the whole training."""
+        best = self.best if seed is None else self._kept.get(seed)
+        about: dict[str, Any] = {"evaluation steps": sum(self.steps.values()) if seed is None else self.steps[seed]}
+        if seed is None:
+            about["learnt"] = self.learnt
+        if best is not None:
+            mean = estimate(best.rescored) if best.rescored else None
+            fresh = {"re-scored": {"mean": mean.mean, "ci95": mean.ci95, "episodes": mean.runs}} if mean is not None else {}
+            where = {"learner": best.learner, "seed": best.seed, "steps": best.steps, "mean when selected": best.mean}
+            about["best policy"] = where | fresh
+        return about
+
+    def sentences(self) -> list[str]:
+        """The same as text."""
+        trained = sum(int(run.steps[-1]) for run in self._runs.values())
+        found = [f"{trained:,} training steps and {sum(self.steps.values()):,} evaluation steps."]
+        best = self.best
+        if best is not None:
+            of_seed = f" (seed {best.seed})" if len(self._runs) > 1 else ""
+            found.append(f"Best policy: {best.learner} at step {best.steps:,}{of_seed}, {_result(best)}.")
+        elif self._problems:
+            found.append(f"No best policy: no member could be evaluated ({self._problems[-1]}).")
+        if self.learnt is False:
+            compared = "neither the last episodes nor the best policy are better than the first episodes, beyond noise"
+            found.append(f"No sign of learning: {compared}. Try {TRY}.")
+        return found
+
+
+def _result(best: StoredPolicy) -> str:
+    if best.rescored:
+        return f"re-scored: {estimate(best.rescored)} over {len(best.rescored)} fresh episodes"
+    why = f" (it could not be scored again: {best.problem})" if best.problem else ""
+    return f"{best.mean:.4g} in the evaluation that selected it{why}"
