@@ -1,5 +1,6 @@
 """`esbas train` and what belongs to it: portfolios as text, tasks by name, runs with checkpoints, live view, reports."""
 
+from esbas.training.callbacks import Callback, Evaluation, RunInfo
 from esbas.training.commands.train import main, train
 from esbas.training.config import Train
 from esbas.training.folder import open_folder
@@ -9,8 +10,11 @@ from esbas.training.tasks import make_task
 
 __all__ = [
     "ALGORITHMS",
+    "Callback",
+    "Evaluation",
     "Plan",
     "Recipe",
+    "RunInfo",
     "Train",
     "default_recipe",
     "main",

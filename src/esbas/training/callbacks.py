@@ -61,11 +61,12 @@ CallbackSource = str | Callable[[], Callback]
 """A class or a function without arguments, or a text such as "module:Class(option=1)"."""
 
 
-def find_callback(source: CallbackSource) -> Callable[[], Any]:
-    """What creates the callback; raises an error if the source names none, or has an option that it does not have."""
+def find_callback(source: Any) -> Callable[[], Any]:
+    """What creates the callback of a `CallbackSource`; raises an error if it is none, or has unknown options."""
     if not isinstance(source, str):
         if not callable(source):
-            raise InvalidValueError(f"a callback must be a class or a function without arguments, but is {source!r}: pass the class")
+            rule = "a callback must be a class or a function without arguments"
+            raise InvalidValueError(f"{rule}, but is {source!r}: pass the class")
         return source
     with error_context(f"callback {source!r}"):
         name, given = read_call(source)
