@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_one_sentence(source, recipe, sentence):
 
 
 def test_folders_without_a_checkpoint_and_damaged_folders(source, tmp_path):
-    with pytest.raises(EsbasError, match="must have a checkpoint, but .* has none: check the path"):
+    with pytest.raises(EsbasError, match=r"must have a checkpoint, but .* has none: check the path"):
         started(recipe_of(MEMBERS), folder=tmp_path / "nowhere")
     broken = shutil.copytree(source, tmp_path / "broken")
     for content in ("[[member]]\nalgorithm = 3\ngrid = 4", "member = 3", "replay = 1\n[[member]]", "", "["):

@@ -67,7 +67,7 @@ def find_callback(source: Any) -> Callable[[], Any]:
         if not callable(source):
             rule = "a callback must be a class or a function without arguments"
             raise InvalidValueError(f"{rule}, but is {source!r}: pass the class")
-        return source
+        return lambda: source()
     with error_context(f"callback {source!r}"):
         name, given = read_call(source)
         found = import_object(name)
