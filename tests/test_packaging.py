@@ -13,14 +13,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BUILD = "from setuptools import build_meta; build_meta.build_sdist('dist'); build_meta.build_wheel('dist')"
-CACHES = shutil.ignore_patterns("__pycache__", ".*", "*.egg-info", "build", "dist")
+FOLDERS = "src/esbas", "docs", "examples", "benchmarks", "tests"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """The names in the source distribution and in the wheel, and the metadata of the wheel."""
     tree = tmp_path_factory.mktemp("packaging") / "tree"
-    shutil.copytree(ROOT, tree, ignore=CACHES)
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, tree)
     made = subprocess.run([sys.executable, "-c", BUILD], cwd=tree, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     (source,), (wheel,) = (list((tree / "dist").glob(f"*.{kind}")) for kind in ("tar.gz", "whl"))
@@ -38,7 +42,7 @@ def files(*folders):
 
 
 def test_the_source_distribution_has_everything_that_is_needed_to_read_and_test_it(built):
-    needed = files("src/esbas", "docs", "examples", "benchmarks", "tests")
+    needed = files(*FOLDERS)
     needed |= {
         "CHANGELOG.md",
         "CONTRIBUTING.md",

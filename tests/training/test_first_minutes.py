@@ -145,7 +145,7 @@ def test_a_run_reports_within_an_episode(tmp_path, monkeypatch):
     one_run.train_seed(plan, 0, tmp_path, saving=config.saving, report=statuses.append)
     within = [each for each in statuses if each.current]
     assert [each.steps for each in within] == [each.current for each in within] == list(range(1, len(within) + 1))
-    assert {each.episodes for each in within} == {0}
+    assert {(each.episodes, each.arm) for each in within} == {(0, "random")}
     assert (statuses[-1].current, statuses[-1].steps) == (0, len(within))
 
 

@@ -3,6 +3,7 @@
 from esbas.training.callbacks import Callback, Evaluation, RunInfo
 from esbas.training.commands.train import main, train
 from esbas.training.config import Train
+from esbas.training.extending import extend
 from esbas.training.folder import open_folder
 from esbas.training.portfolios import ALGORITHMS, Recipe, default_recipe, read_recipe, recipe_of
 from esbas.training.runs.plan import Plan
@@ -17,6 +18,7 @@ __all__ = [
     "RunInfo",
     "Train",
     "default_recipe",
+    "extend",
     "main",
     "make_task",
     "open_folder",

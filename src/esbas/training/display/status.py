@@ -37,7 +37,7 @@ class Status:
     episodes: int  # that have ended
     steps: int  # including those of the current episode
     progress: float  # of the budget, 0 to 1
-    arm: str  # the learner that controlled the last episode
+    arm: str  # the learner that controls the current episode, or controlled the last one
     value: float  # mean of the last episodes
     speed: float  # steps per second, recently
     left: float  # estimated seconds until the end, NaN if unknown
@@ -103,7 +103,7 @@ class StatusTracker:
             episodes=self._run.number,
             steps=steps,
             progress=progress,
-            arm=self._arms[-1] if self._arms else "",
+            arm=self._in_control(),
             value=_mean(self._values),
             speed=self._meter.speed,
             left=self._meter.left,
@@ -112,6 +112,10 @@ class StatusTracker:
             current=current,
             notes=tuple(self.notes),
         )
+
+    def _in_control(self) -> str:
+        current = self._run.selector.open_choices
+        return current[-1].arm if current else self._arms[-1] if self._arms else ""
 
     def _member(self, name: str, metrics: Mapping[str, float]) -> MemberStatus:
         share = self._control[name] / max(len(self._arms), 1)

@@ -29,6 +29,7 @@ def picture(
         quiet: seconds without a report, for runs where this has lasted longer than usual.
         width: of the terminal.
     """
+    runs = sorted(runs, key=lambda status: status.seed)
     active = [status for status in runs if not status.finished]
     shown = list(runs) if len(runs) <= MOST_RUNS else active or list(runs[-1:])
     parts: list[RenderableType] = [Text(title, style="bold", no_wrap=True, overflow="ellipsis")]
