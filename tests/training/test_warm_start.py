@@ -77,7 +77,10 @@ def test_a_warm_training_from_end_to_end(source, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("recipe", "sentence"),
     [
-        (lambda source: recipe_of(["tabular_q(rate=0.9)"]), "must have the name and the algorithm of a member, but none has"),
+        (
+            lambda source: recipe_of(["tabular_q(rate=0.9)"]),
+            "must have the name and the algorithm of a member .*, but none has: name it with start_from",
+        ),
         (lambda source: recipe_of([f"tabular_q(start_from='{source}', start_member='tabular')"]), "did you mean 'tabular Q"),
         (
             lambda source: recipe_of([f"random(start_from='{source}', start_member='Counting')"]),
@@ -100,7 +103,8 @@ def test_folders_without_a_checkpoint_and_damaged_folders(source, tmp_path):
     with pytest.raises(EsbasError, match=r"must have a checkpoint, but .* has none: check the path"):
         started(recipe_of(MEMBERS), folder=tmp_path / "nowhere")
     broken = shutil.copytree(source, tmp_path / "broken")
-    for content in ("[[member]]\nalgorithm = 3\ngrid = 4", "member = 3", "replay = 1\n[[member]]", "", "["):
+    bomb = "[[member]]\nalgorithm = 'dqn'\n[member.grid]\n" + "".join(f"a{k} = {list(range(100))}\n" for k in range(20))
+    for content in (bomb, "[[member]]\nalgorithm = 3\ngrid = 4", "member = 3", "replay = 1\n[[member]]", "", "["):
         (broken / "portfolio.toml").write_text(content)
         with pytest.raises(EsbasError, match=r"portfolio\.toml"):
             started(recipe_of(MEMBERS), folder=broken)

@@ -1,7 +1,9 @@
 """Learners that start from what others have learnt in an earlier training. Its folder is read as data; nothing is imported."""
 
 import dataclasses
+import functools
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,14 +48,14 @@ def start_from(members: Sequence[MemberSpec], learners: Sequence[Learner], conte
         context: what they were built from. The earlier run is that with the same seed, or else that with the lowest.
         folder: of an earlier training. Other members start from the member there with the same name and algorithm, if any.
     """
-    found = False
+    found, read = False, functools.cache(read_saved)  # a checkpoint can be large
     for member, learner in zip(members, learners, strict=True):
         own = member.start_from
         if own is None and folder is None:
             continue
         source = Path(own or folder or "")
         with error_context(member.where if own else "start_from"):
-            saved = read_saved(source, context.seed)
+            saved = read(source, context.seed)
         name = member.start_member or member.name
         same = saved.get(name)
         if own is not None:
@@ -71,17 +73,14 @@ def start_from(members: Sequence[MemberSpec], learners: Sequence[Learner], conte
             _load(learner, same, context)
     if folder is not None and not found:
         names = ", ".join(repr(member.name) for member in members)
-        message = (
-            f"a learner of {folder!r} must have the name and the algorithm of a member, but none has: the members are {names}"
-        )
-        raise InvalidValueError(f"{message}; name it with start_from and start_member in a [[member]] table")
+        message = f"a learner of {folder!r} must have the name and the algorithm of a member ({names}), but none has"
+        raise InvalidValueError(f"{message}: name it with start_from and start_member in a [[member]] table")
 
 
 def read_saved(folder: Path, seed: int) -> dict[str, SavedMember]:
     """The learners in a checkpoint of a training, by name: of the run with this seed, or else of that with the lowest."""
-    known = {
-        int(path.parent.name[5:]): path for path in folder.glob("runs/seed-*/checkpoint.npz") if path.parent.name[5:].isdigit()
-    }
+    found = [(path.parent.name.removeprefix("seed-"), path) for path in folder.glob("runs/seed-*/checkpoint.npz")]
+    known = {int(number): path for number, path in found if number.isdecimal()}
     if not known:
         message = f"the folder of an earlier training must have a checkpoint, but {str(folder)!r} has none"
         raise SaveFileError(f"{message}: check the path, or wait for its first checkpoint")
@@ -89,8 +88,8 @@ def read_saved(folder: Path, seed: int) -> dict[str, SavedMember]:
     state = archive.read(path, "run")
     schema.check(state, _SHAPE, f"the run in {str(path)!r}")
     tables = read_toml(read_file(portfolio).decode("utf-8", "replace"), source=str(portfolio))
-    members, replay, roster = _expanded(tables.get("member")), tables.get("replay", {}), state["roster"]
-    if members is None or len(members) != len(roster) or not isinstance(replay, dict):
+    members, replay, roster = _expanded(tables.get("member"), len(state["roster"])), tables.get("replay", {}), state["roster"]
+    if members is None or not isinstance(replay, dict):
         message = f"{str(portfolio)!r} must be the portfolio of the learners in {str(path)!r}, but is not"
         raise SaveFileError(f"{message}: restore an earlier copy")
     return {
@@ -99,18 +98,20 @@ def read_saved(folder: Path, seed: int) -> dict[str, SavedMember]:
     }
 
 
-def _expanded(tables: Any) -> list[tuple[str, dict[str, Any]]] | None:
-    """The algorithm and the options of each member, in the order of the portfolio; None if the tables have the wrong shape."""
+def _expanded(tables: Any, count: int) -> list[tuple[str, dict[str, Any]]] | None:
+    """The algorithm and the options of each member, in the order of the portfolio; None unless there are `count` of them."""
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         return None
-    members = []
+    members: list[tuple[str, dict[str, Any]]] = []
     for table in tables:
         grid, plain = table.get("grid", {}), {key: value for key, value in table.items() if key not in SETTINGS}
         if not isinstance(grid, dict) or not all(isinstance(values, list) for values in grid.values()):
             return None
+        if len(members) + math.prod(map(len, grid.values())) > count:  # before they are created: there could be billions
+            return None
         chosen = itertools.product(*grid.values())
         members += [(str(table.get("algorithm")), plain | dict(zip(grid, values, strict=True))) for values in chosen]
-    return members
+    return members if len(members) == count else None
 
 
 def _load(learner: Any, saved: SavedMember, context: BuildContext) -> None:
