@@ -19,7 +19,7 @@ from esbas.experiments.options import SweepOptions
 from esbas.objective import OBJECTIVES
 from esbas.selectors import SELECTORS
 from esbas.testing import Corridor, check_bandit, check_learner, check_objective, check_selector
-from esbas.training import ALGORITHMS, recipe_of
+from esbas.training import ALGORITHMS, Callback, Train, main, recipe_of
 
 pytestmark = pytest.mark.docs
 WAIT = 600  # seconds for a program, on a busy machine
@@ -30,6 +30,7 @@ AT_LEAST = {
     "deep.md": 4,
     "dialogue-log.md": 2,
     "faults.md": 3,
+    "metrics.md": 1,
     "plugins.md": 10,
     "theory.md": 1,
     "train.md": 3,
@@ -87,6 +88,28 @@ def write_log(folder):
     write_dialogues(folder / "log.jsonl", dialogues)
 
 
+MLFLOW = """
+calls = []
+start_run, log_metrics, end_run = (lambda *given, _name=name, **named: calls.append((_name, given, named))
+                                   for name in ("start_run", "log_metrics", "end_run"))
+"""
+"""A module that records the calls of docs/metrics.md."""
+
+
+def check_callback(callback):
+    """A callback of MLflow is called from the start to the end of a run, and its names are valid in MLflow."""
+    mlflow = importlib.import_module("mlflow")
+    members = ("training.observed:Counting(name='a, b')", "random")
+    main(Train("CartPole-v1", members=members, steps=60, out=Path("logged"), tensorboard=False, callbacks=(callback,)))
+    (first, _, named), *between, (last, ended, _) = mlflow.calls
+    assert (first, named["run_name"], last, ended) == ("start_run", "CartPole-v1, seed 0", "end_run", ("FINISHED",))
+    assert {name for name, _, _ in between} == {"log_metrics"}
+    _, (numbers,), options = between[-1]
+    assert options["step"] >= 60
+    assert {"value", "share/a- b", "loss/a- b", "share/random"} <= set(numbers)
+    assert all(re.fullmatch(r"[\w./ -]+", name) and np.isfinite(number) for name, number in numbers.items())
+
+
 def test_all_blocks_are_found():
     counts = {page.name: sum(language == "python" for _, language, _ in fences(page)) for page in PAGES}
     assert {name: count for name, count in counts.items() if count} == {name: counts[name] for name in AT_LEAST}
@@ -105,6 +128,8 @@ def test_documented_code_runs(program, folder):
     path = program.write(folder)
     if '"log.jsonl"' in program.code:
         write_log(folder)
+    if "import mlflow" in program.code:
+        (folder / "mlflow.py").write_text(MLFLOW)
     if program.is_script:
         run_script(path, cwd=folder)
     module = importlib.import_module(program.module)
@@ -125,6 +150,8 @@ def check(name, each, program):
         check_bandit(each)
     elif issubclass(each, esbas.Selector):
         check_selector(each)
+    elif issubclass(each, Callback):
+        check_callback(each)
     elif issubclass(each, SweepOptions):
         each(runs=2, jobs=1, out=Path("checked")).run()
         assert Path("checked", "summary.json").exists()

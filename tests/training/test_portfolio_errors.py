@@ -162,7 +162,7 @@ def test_a_memory_that_does_not_fit_raises_a_clear_error():
 )
 def test_a_missing_extra_is_named(member, missing, extra, monkeypatch):
     deep = (f"deep.{name}" for name in ("batched", "dqn", "generators", "networks", "pytorch", "tensors"))
-    for module in (*deep, "fqi", "sb3.hooks", "sb3.learner", "sb3.log_probs", "d3.hooks", "d3.learner"):
+    for module in (*deep, "fqi", "sb3.hooks", "sb3.learner", "sb3.log_probs", "sb3", "d3.hooks", "d3.learner"):
         monkeypatch.delitem(sys.modules, f"esbas.learners.{module}", raising=False)
         monkeypatch.delattr(f"esbas.learners.{module}", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)

@@ -57,6 +57,12 @@ class Results:
         if old is not None:
             self._compare(old)
 
+    def change(self, config: Mapping[str, Any], *, earlier: Mapping[str, Any]) -> None:
+        """Change the configuration of the folder, because its results are extended; it keeps a list of what was `earlier`."""
+        about, self._config = read_config(self.folder), plain(config)
+        history = [*about.get("earlier", []), plain(earlier)]
+        write_json(self.folder / CONFIG, about | {"config": self._config, "again": self.command_line, "earlier": history})
+
     @property
     def command_line(self) -> str:
         """The command line that reproduces these results."""
@@ -149,7 +155,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     text = read_file(path)
     remedy = "restore an earlier copy, or use another folder"
     content = schema.read_json(text, repr(str(path)), remedy=remedy)
-    schema.check(content, _CONFIG_SHAPE, repr(str(path)), remedy=remedy)
+    extended = {"earlier": [dict]} if isinstance(content, dict) and "earlier" in content else {}
+    schema.check(content, _CONFIG_SHAPE | extended, repr(str(path)), remedy=remedy)
     return dict(content)
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from tyro.constructors import PrimitiveConstructorSpec
 
 from esbas.engine import find_engine
 from esbas.engine.threads import Threads
 from esbas.errors import require
+from esbas.training.callbacks import CallbackSource, find_callback
 from esbas.training.options import checked
 from esbas.training.portfolios.recipe import Recipe, default_recipe, read_recipe, recipe_of
 from esbas.training.runs.one_run import SaveOptions
@@ -21,7 +23,20 @@ _SELECTOR = "selector", "scale", "xi", "epochs"
 _DECISIVE = (
     *("portfolio", "members", *_SELECTOR, "steps", "episodes", "objective", "seeds", "wrappers", "max_steps", "time_limit"),
     *("eval_every", "eval_episodes"),
+    *("start_from", "device"),
 )
+_PATHS = "portfolio", "start_from"
+Callbacks = Annotated[
+    tuple[CallbackSource, ...],
+    PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[MODULE:CLASS [MODULE:CLASS ...]]",
+        instance_from_str=tuple,
+        is_instance=lambda given: isinstance(given, tuple),
+        str_from_instance=lambda given: [each if isinstance(each, str) else repr(each) for each in given],
+    ),
+]
+"""Texts on the command line; in Python, also classes and functions without arguments."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,10 @@ class Train:
     eval_episodes: int = 5
     """Episodes per learner in an evaluation; at the end, fewer if they would take more than a tenth of the training's steps,
     unless --eval-every is given."""
+    start_from: Path | None = None
+    """The folder of an earlier training: members with the same name and algorithm start from what was learnt there."""
+    device: str | None = None
+    """Where deep members compute, unless a member sets its own device: cpu, cuda, mps or auto. Default: that of the algorithm."""
     jobs: int = 1
     """How many seeds run at the same time. Results do not depend on it."""
     engine: str | None = None
@@ -74,6 +93,8 @@ class Train:
     """Seconds between two checkpoints. A training that is killed continues from the last one, with the same results."""
     tensorboard: bool = True
     """Write TensorBoard logs into FOLDER/runs/seed-N/tensorboard."""
+    callbacks: Callbacks = ()
+    """Callbacks of your own, such as module:Class or "module:Class(option=1)": docs/metrics.md."""
     out: Path | None = None
     """The folder for all files, default ./esbas-ENV_ID. The same command, or esbas resume FOLDER, continues there."""
     example: bool = False
@@ -85,7 +106,7 @@ class Train:
 
     @property
     def saving(self) -> SaveOptions:
-        return SaveOptions(checkpoint_every=self.checkpoint_every, tensorboard=self.tensorboard)
+        return SaveOptions(checkpoint_every=self.checkpoint_every, tensorboard=self.tensorboard, callbacks=self.callbacks)
 
     def check(self) -> None:
         """Check the options that a plan does not contain."""
@@ -94,6 +115,8 @@ class Train:
         require(len(set(self.seeds)) == len(self.seeds), "seeds are different", seeds=self.seeds)
         require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
         require(self.checkpoint_every >= 0, "checkpoint_every >= 0", checkpoint_every=self.checkpoint_every)
+        for callback in self.callbacks:
+            find_callback(callback)
         if self.engine is not None:
             shared = isinstance(find_engine(self.engine), Threads) and self.jobs > 1  # global generators, timers
             rule, remedy = "runs at the same time are in different processes", "--engine processes, or --jobs 1"
@@ -115,7 +138,7 @@ class Train:
         steps = DEFAULT_STEPS if self.steps is None and self.episodes is None else self.steps
         return Plan(
             env_id=self.env_id,
-            recipe=recipe,
+            recipe=recipe if self.device is None else recipe.on_device(self.device),
             selector=self.selector,
             scale=self.scale,
             xi=self.xi,
@@ -128,6 +151,7 @@ class Train:
             time_limit=self.time_limit,
             eval_every=self.eval_every,
             eval_episodes=self.eval_episodes,
+            start_from=None if self.start_from is None else str(self.start_from),
         )
 
     def options(self) -> dict[str, Any]:
@@ -140,7 +164,6 @@ class Train:
     def from_options(cls, env_id: str, options: Mapping[str, Any], **more: Any) -> "Train":
         """The inverse of `options`; raises an InvalidValueError for values of the wrong type and options that are unknown."""
         others = [field.name for field in fields(cls) if field.name not in _DECISIVE]
-        plain = checked(cls, options, kind="a training", reserved=others, hints={"portfolio": str})
-        if "portfolio" in plain:
-            plain["portfolio"] = Path(plain["portfolio"])
+        plain = checked(cls, options, kind="a training", reserved=others, hints=dict.fromkeys(_PATHS, str))
+        plain |= {name: Path(plain[name]) for name in _PATHS if name in plain}
         return cls(env_id, **plain, **more)

@@ -10,10 +10,11 @@ import numpy as np
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learners.d3.names import CONTINUOUS, DISCRETE
-from esbas.learners.deep.tensors import plain, require_names, require_numbers, tensors
 
 try:
     import d3rlpy
+
+    from esbas.learners.deep.tensors import plain, require_names, require_numbers, tensors  # needs PyTorch, as d3rlpy does
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("members of d3rlpy need it, but it is not installed: pip install 'esbas[d3rlpy]'") from error
 

@@ -5,24 +5,19 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import sb3_contrib
+import stable_baselines3
+from stable_baselines3.common.buffers import NStepReplayBuffer, ReplayBuffer
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm as OffPolicyAlgorithm
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.type_aliases import ReplayBufferSamples, TrainFrequencyUnit
 
 from esbas.columns import Array
 from esbas.errors import require, unknown
 from esbas.learners.deep.pytorch import torch
 from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.deep.tensors import NUMBER, plain, require_names, require_numbers, tensors
-
-try:
-    import sb3_contrib
-    import stable_baselines3
-    from stable_baselines3.common.buffers import NStepReplayBuffer, ReplayBuffer
-    from stable_baselines3.common.logger import Logger
-    from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm as OffPolicyAlgorithm
-    from stable_baselines3.common.preprocessing import is_image_space
-    from stable_baselines3.common.type_aliases import ReplayBufferSamples, TrainFrequencyUnit
-except ModuleNotFoundError as error:
-    problem = "members of Stable-Baselines3 need it, but it is not installed"
-    raise ModuleNotFoundError(f"{problem}: pip install 'esbas[sb3]'") from error
 
 ALGORITHMS: dict[str, type[OffPolicyAlgorithm]] = {
     "dqn": stable_baselines3.DQN,

@@ -1,20 +1,24 @@
 """`esbas train ENV_ID`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
 
+import importlib
+import sys
 import tomllib
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
-from esbas.errors import EsbasError, InvalidValueError, require
+from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, require
 from esbas.files import read_file, write_atomically
 from esbas.reporting import Results
 from esbas.reporting.terminal import print_text
 from esbas.training.config import Train
 from esbas.training.display.live_view import LiveView
+from esbas.training.extending import check_same_length
 from esbas.training.folder import COMMAND, PORTFOLIO, TrainingFolder
 from esbas.training.policies.layers import write_layers
 from esbas.training.portfolios.recipe import Recipe, example, read_toml
 from esbas.training.reports.training_report import publish
-from esbas.training.runs.one_run import run_folder
+from esbas.training.runs.one_run import SaveOptions, is_finished, run_folder
 from esbas.training.runs.plan import Plan
 from esbas.training.runs.seeds import train_seeds
 
@@ -27,6 +31,7 @@ def main(config: Train) -> None:
         _write_example(Path(PORTFOLIO))
         return
     require(config.env_id != "", "a task is given", "esbas train CartPole-v1", env_id=config.env_id)
+    check_same_length(config)
     train(TrainingFolder(config.folder, config, config.plan(config.recipe())))
 
 
@@ -39,11 +44,10 @@ def train(training: TrainingFolder) -> None:
     _write_portfolio(folder / PORTFOLIO, plan.recipe)
     write_layers(folder, plan)
     _announce(training)
+    saving, seeds = _without_missing_extras(config.saving), [seed for seed in config.seeds if not is_finished(folder, seed)]
     try:
-        with LiveView(f"{config.env_id}, {config.selector}") as view:
-            train_seeds(
-                plan, config.seeds, folder, jobs=config.jobs, saving=config.saving, report=view.show, engine=config.engine
-            )
+        with LiveView(f"{config.env_id}, {config.selector}", seeds=seeds) as view:
+            train_seeds(plan, config.seeds, folder, jobs=config.jobs, saving=saving, report=view.show, engine=config.engine)
     except BaseException:
         with suppress(EsbasError, OSError):  # the first error is the cause
             publish(results, training)
@@ -55,6 +59,17 @@ def _try_build(plan: Plan, seed: int, folder: Path) -> None:
     """Build a run once, so that errors in the options are raised before a folder is created."""
     if not run_folder(folder, seed).exists():
         plan.start(seed).close()
+
+
+def _without_missing_extras(saving: SaveOptions) -> SaveOptions:
+    """The options without TensorBoard if it is not installed: results do not depend on it."""
+    try:
+        if saving.tensorboard:
+            importlib.import_module("esbas.training.display.tensorboard")
+    except MissingExtraError as error:
+        print(f"esbas: note: {error}", file=sys.stderr)
+        return replace(saving, tensorboard=False)
+    return saving
 
 
 def _announce(training: TrainingFolder) -> None:

@@ -1,57 +1,111 @@
 """The live view of a training on stderr: an updated table on a terminal, plain lines otherwise."""
 
 import math
+import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
-from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
-from esbas.training.display.status import OWN, RECENT, WINDOW, MemberStatus, Status
+from esbas.training.display.status import RECENT, Status
+from esbas.training.display.tables import duration, picture
 
 PLAIN_EVERY = 10.0
 """Seconds between two plain lines of one run."""
+TICK = 1.0
+"""Seconds between two updates while no run reports anything."""
+QUIET = 2.0
+"""Seconds without a report after which a learner is probably busy: the view says how long this has lasted."""
 
 
 class LiveView:
-    """Shows the status of the runs. A context manager."""
+    """Shows the status of the runs, also while no run reports anything. A context manager.
 
-    def __init__(self, title: str, *, console: Console | None = None) -> None:
+    Args:
+        title: of the training.
+        seeds: of the runs that will report; those that have not yet are shown as waiting.
+        console: where to print; stderr by default.
+    """
+
+    def __init__(self, title: str, *, seeds: Sequence[int] = (), console: Console | None = None) -> None:
         self._title, self._console = title, Console(stderr=True) if console is None else console
+        self._waiting = list(seeds)
         self._runs: dict[int, Status] = {}
         self._live: Live | None = None
-        self._last: dict[int, float] = {}  # time of the last plain line of each run
+        self._start = time.monotonic()
+        self._heard: dict[int, float] = {}  # time of the last status of each run
+        self._printed: dict[int | None, float] = {None: self._start}  # of its last plain line; None: of the training
+        self._noted: set[str] = set()
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep_moving, daemon=True)
 
     def __enter__(self) -> "LiveView":
         if self._console.is_terminal:
             self._live = Live(console=self._console, auto_refresh=False, transient=False)
             self._live.start()
+        self._thread.start()
         return self
 
     def show(self, status: Status) -> None:
         """Show the new status of a run."""
-        self._runs[status.seed] = status
-        now = time.monotonic()
-        if self._live is not None:
-            self._live.update(self._picture(), refresh=True)
-        elif status.finished or now - self._last.get(status.seed, -math.inf) >= PLAIN_EVERY:
-            self._last[status.seed] = now
-            self._console.print(Text(f"{self._title}, {plain_line(status)}"), highlight=False, soft_wrap=True)
+        with self._lock:
+            now, before = time.monotonic(), self._runs.get(status.seed)
+            ended = status.finished and not (before is not None and before.finished)
+            self._runs[status.seed], self._heard[status.seed] = status, now
+            self._waiting = [seed for seed in self._waiting if seed != status.seed]
+            for note in status.notes:
+                self._note(f"seed {status.seed}: {note}")
+            if self._live is not None:
+                self._draw(now)
+            elif ended or now - self._printed.get(status.seed, -math.inf) >= PLAIN_EVERY:
+                self._print_line(status, now)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._ended.set()
+        self._thread.join()
         if self._live is not None:
             if self._runs:
-                self._live.update(self._picture(), refresh=True)
+                self._draw(time.monotonic())
             self._live.stop()
 
-    def _picture(self) -> Group:
-        active = [status for status in self._runs.values() if not status.finished] or list(self._runs.values())[-1:]
-        parts: list[RenderableType] = [Text(self._title, style="bold"), _runs_table(list(self._runs.values()))]
-        return Group(*parts, _members_table(active[0]) if len(active) == 1 else Text(""))
+    def _keep_moving(self) -> None:
+        """Update the view while no run reports anything: a learner may take minutes to learn. Runs in its own thread."""
+        while not self._ended.wait(TICK):
+            with self._lock:
+                now = time.monotonic()
+                if self._live is not None:
+                    self._draw(now)
+                    continue
+                for status in self._runs.values():
+                    if not status.finished and now - self._printed.get(status.seed, -math.inf) >= PLAIN_EVERY:
+                        self._print_line(status, now)
+                if not self._runs and now - self._printed[None] >= PLAIN_EVERY:
+                    self._printed[None] = now
+                    self._print(f"{self._title}: starting for {duration(now - self._start)}")
+
+    def _draw(self, now: float) -> None:
+        assert self._live is not None
+        title = f"{self._title}, {duration(now - self._start)}"
+        quiet = {seed: now - heard for seed, heard in self._heard.items() if now - heard >= QUIET}
+        drawn = picture(title, list(self._runs.values()), self._waiting, quiet, width=self._console.width)
+        self._live.update(drawn, refresh=True)
+
+    def _print_line(self, status: Status, now: float) -> None:
+        self._printed[status.seed] = now
+        quiet = now - self._heard[status.seed]
+        self._print(f"{self._title}, {plain_line(status)}" + (f", no step for {duration(quiet)}" if quiet >= QUIET else ""))
+
+    def _note(self, text: str) -> None:
+        if text not in self._noted:
+            self._noted.add(text)
+            self._print(f"{self._title}, {text}")
+
+    def _print(self, line: str) -> None:
+        self._console.print(Text(line), highlight=False, soft_wrap=True)
 
 
 def plain_line(status: Status) -> str:
@@ -59,59 +113,14 @@ def plain_line(status: Status) -> str:
     leader = max(status.members, key=lambda member: member.share)
     away = [member.name for member in status.members if member.away]
     parts = [f"seed {status.seed}: {status.steps:,} steps ({status.progress:.0%}), {status.episodes:,} episodes"]
+    if status.current:
+        parts.append(f"episode {status.episodes + 1:,} at step {status.current:,}")
+    if status.evaluated:
+        parts.append(f"{status.evaluated:,} steps of evaluation")
     if status.episodes:
         parts.append(f"mean of the last {RECENT}: {status.value:.4g}")
         parts.append(f"{leader.name!r} in control of {leader.share:.0%}")
     if away:
         parts.append(f"dismissed: {', '.join(away)}")
-    parts.append("finished" if status.finished else f"{status.speed:,.0f} steps/s, {_time(status.left)} left")
+    parts.append("finished" if status.finished else f"{status.speed:,.0f} steps/s, {duration(status.left)} left")
     return ", ".join(parts)
-
-
-def _runs_table(runs: list[Status]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("seed", "steps", "episodes", f"mean of last {RECENT}", "steps/s", "left"):
-        table.add_column(name, justify="right")
-    table.add_column("progress", min_width=24)
-    table.add_column("in control")
-    for status in runs:
-        numbers = f"{status.steps:,}", f"{status.episodes:,}", _number(status.value), f"{status.speed:,.0f}"
-        left = "done" if status.finished else _time(status.left)
-        bar = ProgressBar(total=1.0, completed=status.progress, width=24)
-        table.add_row(str(status.seed), *numbers, left, bar, Text(status.arm))
-    return table
-
-
-def _members_table(status: Status) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("learner")
-    table.add_column(f"control of the last {WINDOW} episodes", min_width=30)
-    for name in (f"mean of its last {OWN}", "episodes", "faults"):
-        table.add_column(name, justify="right")
-    table.add_column("")
-    for member in status.members:
-        bar = "█" * round(20 * member.share)
-        share = Text(f"{bar:<20} {member.share:4.0%}", style="cyan")
-        state = _state(member, status)
-        style = "bold" if member.name == status.arm else "dim" if member.away else ""
-        numbers = _number(member.value), f"{member.episodes:,}", str(member.faults or "")
-        table.add_row(Text(member.name, style=style), share, *numbers, Text(state, style="red" if member.away else "green"))
-    return table
-
-
-def _state(member: MemberStatus, status: Status) -> str:
-    if member.away:
-        return f"dismissed for {member.away} episodes"
-    return "in control" if member.name == status.arm else ""
-
-
-def _number(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else "-"
-
-
-def _time(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return "?"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

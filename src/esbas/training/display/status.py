@@ -1,11 +1,15 @@
-"""The status of a run, for the live view and TensorBoard."""
+"""The status of a run, for the live view and callbacks."""
 
+import math
 import time
 from collections import Counter, deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import esbas
 from esbas.runner import EpisodeRecord
+from esbas.training.display.speed import SpeedMeter
 
 RECENT = 50  # episodes over which values are averaged
 WINDOW = 100  # episodes over which shares of control are counted
@@ -22,6 +26,7 @@ class MemberStatus:
     value: float  # mean of the last episodes that it controlled, NaN if there are none
     faults: int
     away: int  # number of episodes for which it is still dismissed
+    metrics: Mapping[str, float] = field(default_factory=dict)  # its own numbers, such as "loss"; only for callbacks
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,18 @@ class Status:
     """The state of one run."""
 
     seed: int
-    episodes: int
-    steps: int
+    episodes: int  # that have ended
+    steps: int  # including those of the current episode
     progress: float  # of the budget, 0 to 1
-    arm: str  # the learner that controlled the last episode
+    arm: str  # the learner that controls the current episode, or controlled the last one
     value: float  # mean of the last episodes
-    speed: float  # steps per second, in this process
+    speed: float  # steps per second, recently
     left: float  # estimated seconds until the end, NaN if unknown
     members: tuple[MemberStatus, ...]
     finished: bool = False
+    current: int = 0  # steps of the episode that is still running; 0 between two episodes
     evaluated: int = 0  # environment steps of evaluations, beside those of the budget
+    notes: tuple[str, ...] = ()  # problems that do not end the run, such as a callback that failed
 
 
 class StatusTracker:
@@ -52,7 +59,13 @@ class StatusTracker:
         self._own: dict[str, deque[float]] = {name: deque(maxlen=OWN) for name in run.selector.arms}
         self._episodes, self._faults, self._away = Counter[str](), Counter[str](), Counter[str]()
         self._control = Counter[str]()  # of the last episodes
-        self._start, self._first, self._begun = time.monotonic(), run.steps, self._progress()
+        self._meter = SpeedMeter(time.monotonic(), steps=run.steps, progress=self._progress(0))
+        self.notes: list[str] = []  # problems that do not end the run
+
+    def note(self, text: str) -> None:
+        """Add a problem that does not end the run. The same text is added once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def add_episode(self, arm: str, value: float) -> None:
         """Add an episode; also for episodes from before an interruption."""
@@ -75,27 +88,59 @@ class StatusTracker:
         for fault in record.faults:
             self.add_fault(record.number, fault.arm, fault.dismissed)
 
-    def status(self) -> Status:
-        steps, elapsed, progress = self._run.steps, time.monotonic() - self._start, self._progress()
-        speed = (steps - self._first) / elapsed if elapsed > 0 else 0.0
-        gained = progress - self._begun
-        left = elapsed * (1 - progress) / gained if gained > 0 else float("nan")
-        members = tuple(self._member(name) for name in self._own)
-        arm, mean = self._arms[-1] if self._arms else "", _mean(self._values)
-        ends = self._run.done, self.evaluated
-        return Status(self._seed, self._run.number, steps, progress, arm, mean, speed, left, members, *ends)
+    def status(self, *, current: int = 0, metrics: bool = False) -> Status:
+        """The status now.
 
-    def _member(self, name: str) -> MemberStatus:
+        Args:
+            current: steps of the episode that is still running.
+            metrics: whether to ask the learners for their metrics.
+        """
+        steps, progress = self._run.steps + current, self._progress(current)
+        self._meter.add(time.monotonic(), steps=steps, progress=progress)
+        found = {learner.name: self._metrics(learner) for learner in self._run.learners} if metrics else {}
+        members = tuple(self._member(name, found.get(name, {})) for name in self._own)
+        return Status(
+            seed=self._seed,
+            episodes=self._run.number,
+            steps=steps,
+            progress=progress,
+            arm=self._in_control(),
+            value=_mean(self._values),
+            speed=self._meter.speed,
+            left=self._meter.left,
+            members=members,
+            finished=self._run.done,
+            current=current,
+            evaluated=self.evaluated,
+            notes=tuple(self.notes),
+        )
+
+    def _in_control(self) -> str:
+        current = self._run.selector.open_choices
+        return current[-1].arm if current else self._arms[-1] if self._arms else ""
+
+    def _member(self, name: str, metrics: Mapping[str, float]) -> MemberStatus:
         share = self._control[name] / max(len(self._arms), 1)
         away = max(0, self._away[name] - self._run.number)
-        return MemberStatus(name, self._episodes[name], share, _mean(self._own[name]), self._faults[name], away)
+        return MemberStatus(name, self._episodes[name], share, _mean(self._own[name]), self._faults[name], away, metrics)
 
-    def _progress(self) -> float:
+    def _metrics(self, learner: Any) -> dict[str, float]:
+        """The finite numbers among the learner's metrics. What it raises, or returns instead, is noted and ignored."""
+        if not hasattr(learner, "metrics"):
+            return {}
+        try:
+            numbers = {str(name): float(value) for name, value in dict(learner.metrics()).items()}
+        except Exception as error:
+            self.note(f"the metrics of {learner.name!r} are left out: {type(error).__name__}: {error}")
+            return {}
+        return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+    def _progress(self, current: int) -> float:
         run = self._run
-        budgets = (run.steps, run.budget.steps), (run.number, run.budget.episodes)
+        budgets = (run.steps + current, run.budget.steps), (run.number, run.budget.episodes)
         parts = [done / limit for done, limit in budgets if limit]
         return min(1.0, max(parts, default=0.0))
 
 
 def _mean(values: deque[float]) -> float:
-    return sum(values) / len(values) if values else float("nan")
+    return sum(values) / len(values) if values else math.nan

@@ -4,11 +4,12 @@ import os
 import re
 import socket
 import time
+from collections.abc import Mapping
 
 from esbas.errors import MissingExtraError
 from esbas.files import file_errors
 from esbas.runner import EpisodeRecord
-from esbas.training.callbacks import Callback, RunInfo
+from esbas.training.callbacks import Callback, Evaluation, RunInfo
 from esbas.training.display.status import Status
 
 try:
@@ -17,14 +18,14 @@ try:
     from tensorboard.summary.writer.record_writer import RecordWriter
 except ImportError as error:
     message = "TensorBoard logs need TensorBoard, but it is not installed"
-    raise MissingExtraError(f"{message}: pip install 'esbas[deep]', or --no-tensorboard") from error
+    raise MissingExtraError(f"{message}: pip install 'esbas[deep]', or use --no-tensorboard") from error
 
 
 class TensorBoardWriter(Callback):
     """Writes scalars of one run over its steps, several times per second (episodes.csv has every episode)."""
 
     def __init__(self) -> None:
-        self._episode: dict[str, float] = {}  # the last one
+        self._episode: dict[str, float] = {}  # the last one, until it is written
 
     def on_start(self, run: RunInfo) -> None:
         folder = run.folder / "tensorboard"
@@ -42,21 +43,30 @@ class TensorBoardWriter(Callback):
         self._episode = {"episode/value": record.value, "episode/length": record.length}
 
     def on_status(self, status: Status) -> None:
-        if not status.episodes:
-            return
-        scalars = self._episode | {"run/recent value": status.value}
-        scalars |= {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
+        scalars = {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
         for member in status.members:
-            scalars[f"share of control/{_tag(member.name)}"] = member.share
-            if member.episodes:
-                scalars[f"recent value in control/{_tag(member.name)}"] = member.value
-        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
-        self._write(Event(step=status.steps, summary=Summary(value=values)))
+            scalars |= {f"{_tag(key)}/{_tag(member.name)}": value for key, value in member.metrics.items()}
+        if self._episode and not status.current:  # within an episode, they would be at the wrong step
+            scalars |= self._episode | {"run/recent value": status.value}
+            for member in status.members:
+                scalars[f"share of control/{_tag(member.name)}"] = member.share
+                if member.episodes:
+                    scalars[f"recent value in control/{_tag(member.name)}"] = member.value
+            self._episode = {}
+        self._write_scalars(scalars, status.steps)
+
+    def on_evaluation(self, evaluation: Evaluation) -> None:
+        mean = sum(evaluation.values) / max(len(evaluation.values), 1)
+        self._write_scalars({f"evaluation/{_tag(evaluation.learner)}": mean}, evaluation.steps)
 
     def on_end(self, *, finished: bool) -> None:
         del finished
         with file_errors(self._path):
             self._file.close()
+
+    def _write_scalars(self, scalars: Mapping[str, float], step: int) -> None:
+        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in scalars.items()]
+        self._write(Event(step=step, summary=Summary(value=values)))
 
     def _write(self, event: Event) -> None:
         event.wall_time = time.time()

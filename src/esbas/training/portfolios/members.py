@@ -31,6 +31,8 @@ class MemberSpec:
     varied: tuple[str, ...]  # the options that its grid varies
     time_limit: float | None
     isolate: bool
+    start_from: str | None = None  # the folder of an earlier training; see `esbas.training.warm_start`
+    start_member: str | None = None
 
     @property
     def where(self) -> str:
@@ -78,11 +80,14 @@ def _settings(
     grid: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
     isolate: bool = False,
+    start_from: str | None = None,
+    start_member: str | None = None,
 ) -> None:
     """The signature of what a [[member]] table contains besides the options of the algorithm."""
 
 
-_SETTINGS = "algorithm", *(_settings.__kwdefaults__ or {})
+SETTINGS = "algorithm", *(_settings.__kwdefaults__ or {})
+"""What a [[member]] table contains besides the options of the algorithm."""
 
 
 def _read(table: Mapping[str, Any], number: int, source: str) -> list[MemberSpec]:
@@ -90,13 +95,15 @@ def _read(table: Mapping[str, Any], number: int, source: str) -> list[MemberSpec
     name = table.get("name", "")
     place = f"{source}, [[member]] number {number}"
     with error_context(place + (f", {json.dumps(str(name), ensure_ascii=False)}" if name else "")):
-        settings = checked(_settings, {key: table[key] for key in table if key in _SETTINGS}, kind="a member")
+        settings = checked(_settings, {key: table[key] for key in table if key in SETTINGS}, kind="a member")
         algorithm, grid = settings["algorithm"], settings.get("grid", {})
         found = find_algorithm(algorithm)
         require(name.isprintable() and name == name.strip(), "a name is one line of text without spaces at its ends", name=name)
         time_limit = settings.get("time_limit")
         limits.checked(time_limit)
-        options = {key: value for key, value in table.items() if key not in _SETTINGS}
+        alone = "start_member" in settings and "start_from" not in settings
+        require(not alone, "start_member has a folder", "add start_from", start_member=settings.get("start_member"))
+        options = {key: value for key, value in table.items() if key not in SETTINGS}
         for key, values in grid.items():
             listed = isinstance(values, list | tuple) and len(values) > 0
             require(listed, "a grid has a list of values for each option", **{key: values})
@@ -106,10 +113,12 @@ def _read(table: Mapping[str, Any], number: int, source: str) -> list[MemberSpec
                 place=place,
                 algorithm=algorithm,
                 name=name,
-                options=found.options(algorithm, options | dict(zip(grid, values, strict=True)), also=_SETTINGS),
+                options=found.options(algorithm, options | dict(zip(grid, values, strict=True)), also=SETTINGS),
                 varied=tuple(grid),
                 time_limit=time_limit,
                 isolate=settings.get("isolate", False),
+                start_from=settings.get("start_from"),
+                start_member=settings.get("start_member"),
             )
             for values in itertools.product(*grid.values())
         ]

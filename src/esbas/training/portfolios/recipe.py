@@ -3,14 +3,15 @@
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
 
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learner import Learner
 from esbas.learners import SharedReplay
-from esbas.training.options import checked, error_context, read_call
+from esbas.training.options import checked, error_context, parameters_of, read_call
+from esbas.training.portfolios.algorithms import find_algorithm
 from esbas.training.portfolios.build import OTHER, BuildContext, kind_of
 from esbas.training.portfolios.members import MemberSpec, read_members
 
@@ -29,12 +30,26 @@ class Recipe:
 
     def build(self, env: Any, *, steps: int, seed: int) -> list[Learner]:
         """Build the learners for a task; `steps` is the length of the run, for learning-rate and exploration schedules."""
-        require(steps >= 1, "steps >= 1", steps=steps)
-        space, actions = env.observation_space, env.action_space
-        context = BuildContext(observation_space=space, action_space=actions, memory=self.memory, steps=steps, seed=seed)
+        context = self.context(env, steps=steps, seed=seed)
         for member in self.members:  # all of them before the first is built
             member.check_spaces(context)
         return [member.build(context) for member in self.members]
+
+    def context(self, env: Any, *, steps: int, seed: int) -> BuildContext:
+        """What the learners are built from."""
+        require(steps >= 1, "steps >= 1", steps=steps)
+        space, actions = env.observation_space, env.action_space
+        return BuildContext(observation_space=space, action_space=actions, memory=self.memory, steps=steps, seed=seed)
+
+    def on_device(self, device: str) -> "Recipe":
+        """The same portfolio with this device for all members that have the option and do not set it themselves."""
+        able = [member for member in self.members if "device" in parameters_of(find_algorithm(member.algorithm).signature())]
+        require(len(able) > 0, "a member has the option 'device'", "remove it", device=device)
+        there = [
+            replace(member, options={"device": device} | dict(member.options)) if member in able else member
+            for member in self.members
+        ]
+        return replace(self, members=tuple(there))
 
 
 def read_recipe(text: str, *, source: str) -> Recipe:

@@ -11,7 +11,8 @@ from pathlib import Path
 import esbas
 from esbas.errors import EsbasError, FileError, SaveFileError, TrainingError
 from esbas.files import file_errors, write_atomically
-from esbas.training.callbacks import Callback, RunInfo
+from esbas.training.callbacks import Callback, CallbackSource, GuardedCallback, RunInfo
+from esbas.training.display.counting import CountingTask
 from esbas.training.display.status import Status, StatusTracker
 from esbas.training.runs.clock import Clock, read_clock, write_clock
 from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, read_faults
@@ -21,6 +22,7 @@ from esbas.training.runs.plan import Plan
 
 SAVING_SHARE = 0.05  # checkpoints take at most this share of the time
 REPORT_EVERY = 0.25  # seconds
+REPORT_WITHIN = 1.0  # seconds between two reports within one episode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class SaveOptions:
 
     checkpoint_every: float = 30.0  # seconds
     tensorboard: bool = True
+    callbacks: tuple[CallbackSource, ...] = ()
 
 
 def run_folder(folder: Path, seed: int) -> Path:
@@ -98,8 +101,16 @@ def _train(
         with (
             RunLog(directory, upto=run.number, steps=run.steps) as log,
             evaluator,
-            _observing(saving, plan, seed, directory, run) as callbacks,
+            _observing(saving, plan, seed, directory, run, tracker) as callbacks,
         ):
+
+            def report_status(current: int = 0) -> None:
+                status = tracker.status(current=current, metrics=bool(callbacks))
+                report(status)
+                for each in callbacks:
+                    each.on_status(status)
+
+            run.env = task = CountingTask(run.env, report_status, every=REPORT_WITHIN)
             report(tracker.status())
             reported = time.monotonic()
             for record in run:
@@ -117,12 +128,13 @@ def _train(
                     evaluator.flush()
                     checkpoints.save(run)
                 if stopped or time.monotonic() - reported >= REPORT_EVERY:
-                    status, reported = tracker.status(), time.monotonic()
-                    report(status)
-                    for each in callbacks:
-                        each.on_status(status)
+                    report_status()
+                    reported = time.monotonic()
+                    task.restart()
                 if stopped:
                     break
+        if tracker.notes:  # of a callback that failed at the end
+            report(tracker.status())
         checkpoints.write_clock(run)
     finally:
         run.close()
@@ -155,9 +167,11 @@ class _Checkpoints:
 
 
 @contextmanager
-def _observing(saving: SaveOptions, plan: Plan, seed: int, directory: Path, run: esbas.Run) -> Iterator[list[Callback]]:
+def _observing(
+    saving: SaveOptions, plan: Plan, seed: int, directory: Path, run: esbas.Run, tracker: StatusTracker
+) -> Iterator[list[Callback]]:
     """The callbacks of the run, started; they are told when the block ends, in any way."""
-    callbacks: list[Callback] = []
+    callbacks: list[Callback] = [GuardedCallback(source, tracker.note) for source in saving.callbacks]
     if saving.tensorboard:
         from esbas.training.display.tensorboard import TensorBoardWriter  # needs an extra
 

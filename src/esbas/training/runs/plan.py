@@ -9,7 +9,9 @@ from esbas import session
 from esbas.errors import require
 from esbas.learner import Learner
 from esbas.objective import make_objective
+from esbas.runner import Budget
 from esbas.selectors import ScaleSpec, make_selector
+from esbas.training import warm_start
 from esbas.training.portfolios.recipe import Recipe
 from esbas.training.tasks import make_task
 
@@ -34,6 +36,7 @@ class Plan:
         time_limit: in seconds, for each learning call of a member.
         eval_every: environment steps between two evaluations; 0: only at the end.
         eval_episodes: of each member in an evaluation.
+        start_from: the folder of an earlier training, from whose learners new runs start; see `esbas.training.warm_start`.
     """
 
     env_id: str
@@ -50,6 +53,7 @@ class Plan:
     time_limit: float | None = None
     eval_every: int = 0
     eval_episodes: int = 5
+    start_from: str | None = None
 
     def __post_init__(self) -> None:
         budget = {"steps": self.steps, "episodes": self.episodes}
@@ -67,6 +71,9 @@ class Plan:
     def start(self, seed: int) -> esbas.Run:
         """Build a new run."""
         env, learners, selector = self._parts(seed)
+        warm_start.start_from(
+            self.recipe.members, learners, self.recipe.context(env, steps=self._length(env), seed=seed), folder=self.start_from
+        )
         return esbas.run(
             env,
             learners,
@@ -81,9 +88,11 @@ class Plan:
         )
 
     def resume(self, checkpoint: str | os.PathLike[str], seed: int) -> esbas.Run:
-        """Build the run that was saved in this file."""
+        """Build the run that was saved in this file. Its budget is that of the plan, which may have been extended."""
         objective = make_objective(self.objective)
-        return session.resume(checkpoint, *self._parts(seed), objective=objective, time_limit=self.time_limit)
+        run = session.resume(checkpoint, *self._parts(seed), objective=objective, time_limit=self.time_limit)
+        run.budget = Budget(episodes=self.episodes, steps=self.steps)
+        return run
 
     def _parts(self, seed: int) -> tuple[Any, list[Learner], esbas.Selector]:
         env = self.task()

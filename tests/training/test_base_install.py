@@ -1,0 +1,56 @@
+"""What works without the extras, and what is said about a missing one."""
+
+import subprocess
+import sys
+
+from esbas import cli
+from esbas.training import Train, recipe_of
+
+WAIT = 300.0  # seconds: the machine may be busy
+EXTRAS = {"dqn": "deep", "sb3.dqn": "sb3", "fqi": "sklearn", "d3rlpy.dqn": "d3rlpy"}
+WITHOUT_EXTRAS = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("torch", "tensorboard", "stable_baselines3", "sb3_contrib", "sklearn", "d3rlpy", "pygame"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+import esbas.cli
+out, *members = sys.argv[1:]
+train = ["train", "FrozenLake-v1", "--episodes", "20", "--members"]
+assert esbas.cli.main([*train, "tabular_q(rate=0.1)", "random", "--out", out]) == 0
+for member in members:
+    assert esbas.cli.main([*train, member, "--out", out + member]) == 2
+"""
+
+
+def test_the_base_install_trains_tabular_learners_and_names_the_extras_of_others(tmp_path):
+    out = tmp_path / "it"
+    command = [sys.executable, "-c", WITHOUT_EXTRAS, str(out), *EXTRAS]
+    done = subprocess.run(command, timeout=WAIT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (out / "report.html").exists()
+    assert not (out / "runs" / "seed-0" / "tensorboard").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["it"]  # what cannot be trained leaves no folder
+    note, *errors = [line for line in done.stderr.splitlines() if line.startswith("esbas: ")]
+    assert "note: " in note
+    assert "it is not installed: pip install 'esbas[deep]', or use --no-tensorboard" in note
+    for error, extra in zip(errors, EXTRAS.values(), strict=True):
+        assert error.endswith(f"pip install 'esbas[{extra}]'")
+
+
+def test_the_device_is_that_of_members_that_have_one_and_do_not_set_it():
+    members = "training.observed:Placed", "training.observed:Placed(device='mps')", "random"
+    config = Train("CartPole-v1", members=members, steps=10, device="cpu")
+    assert config.options()["device"] == "cpu"
+    learners = config.plan(config.recipe()).start(0).learners
+    assert [getattr(learner, "device", None) for learner in learners] == ["cpu", "mps", None]
+    assert "device" not in Train("CartPole-v1").options()
+    assert recipe_of(["sb3.dqn"]).on_device("cpu").members[0].options == {"device": "cpu"}
+
+
+def test_a_device_for_members_without_devices_is_refused(capsys, tmp_path):
+    assert cli.main(["train", "CartPole-v1", "--members", "random", "--device", "cuda", "--out", str(tmp_path / "it")]) == 2
+    assert "a member has the option 'device'" in capsys.readouterr().err
