@@ -36,8 +36,8 @@ def column_texts(column: Sequence[object]) -> list[str]:
 
 
 def is_numeric(text: str) -> bool:
-    """Whether a cell holds a number or a dash, and so is right-aligned."""
-    return re.match(r"[-+−]?[\d.]|–?$", text) is not None
+    """Whether a cell holds a number, perhaps with a short remark, or a dash, and so is right-aligned."""
+    return re.fullmatch(r"([-+−]?[\d.]|–).{,23}|", text) is not None
 
 
 def _decimals(numbers: Sequence[float]) -> int:

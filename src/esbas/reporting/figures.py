@@ -1,5 +1,6 @@
 """The common style of all figures: no global state, colours for the colour-blind, units on every axis."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from matplotlib.legend import Legend
 from numpy.typing import ArrayLike
 
 from esbas.reporting.colours import COLOURS, GRID, INK, MINOR_GRID, PAPER, QUIET
+
+LONGEST = 32
+"""Characters of a line in a legend. Longer names are wrapped."""
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
@@ -123,8 +127,9 @@ def share_lines(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[st
 
 
 def _visible(name: str) -> str:
-    """The name as a label. Legends leave out labels that begin with an underscore."""
-    return f" {name}" if name.startswith("_") else name
+    """The name as a label, in a few lines if it is long. Legends leave out labels that begin with an underscore."""
+    shown = name if len(name) <= LONGEST else textwrap.fill(name, LONGEST, max_lines=3, placeholder=" ...")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _set_math(legend: Legend, math: bool) -> None:

@@ -69,7 +69,7 @@ def page(
 </main>
 <footer>
 <p>Reproduce with:</p>
-<pre><code>{escape(command)}</code></pre>
+<pre><code>{_whole_flags(escape(command))}</code></pre>
 <p>Data: {links}.</p>
 <p>Made with {made_with}.</p>
 </footer>
@@ -108,7 +108,7 @@ def _table(table: Table, caption: str) -> str:
     body = "\n".join(line("td", row) for row in texts)
     whole = _scrolling(f"<table>\n<thead>{line('th', header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>")
     if len(rows) > FOLDED:
-        whole = f"<details><summary>Table with {len(rows)} rows</summary>{whole}</details>"
+        whole = f"<details><summary>Show the table: {len(rows)} rows</summary>{whole}</details>"
     return whole + (f"<p class=caption>{caption}</p>" if caption else "")
 
 
@@ -124,4 +124,10 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    unbroken = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", escape(text))
+    return re.sub(r"`([^`]+)`", lambda found: f"<code>{_whole_flags(found[1])}</code>", unbroken)
+
+
+def _whole_flags(command: str) -> str:
+    """Keep lines from breaking at the hyphens of options."""
+    return re.sub(r"(?<!\S)--[\w-]+", r"<span>\g<0></span>", command)

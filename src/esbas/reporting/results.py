@@ -92,12 +92,14 @@ class Results:
         """Write NAME.png and NAME.svg. The same figure gives the same bytes."""
         import matplotlib as mpl  # slow to import, and only needed here
 
-        for kind, about in (("png", None), ("svg", {"Date": None})):
+        for kind, about in (("svg", {"Date": None}), ("png", None)):
             buffer = io.BytesIO()
             with mpl.rc_context({"svg.hashsalt": "esbas", "svg.fonttype": "path"}):
                 figure.savefig(buffer, format=kind, dpi=160, metadata=about)
+            figure.set_layout_engine("none")  # keep the layout: computing it takes as long as drawing
             write_atomically(self.folder / f"{name}.{kind}", buffer.getvalue())
-        self._figures[name] = buffer.getvalue()
+            if kind == "svg":
+                self._figures[name] = buffer.getvalue()
 
     def summary(self, data: Mapping[str, Any]) -> None:
         """Write summary.json from plain data, arrays and Estimates. Numbers that are not finite become null."""
