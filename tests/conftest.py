@@ -15,8 +15,10 @@ if importlib.util.find_spec("d3rlpy") is None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the tests that need a browser unless they are asked for: `make test-browser` installs one and runs them."""
-    asked = any("browser" in argument for argument in config.args)
-    return True if collection_path.name == "browser" and not asked else None
+    if collection_path != Path(__file__).parent / "browser":
+        return None
+    places = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
+    return None if any(collection_path in (place, *place.parents) for place in places) else True
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

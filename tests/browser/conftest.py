@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 from esbas import cli
 
 TRAIN = "train CartPole-v1 --no-tensorboard --jobs 1"
+SHORT = "a-folder-with-a-long-name-and-a-short-training"
 COMMANDS = {
     "stationary": "reproduce stationary --runs 2 --rounds 60",
     "demo": "demo --runs 2 --episodes 300",
@@ -19,8 +20,8 @@ COMMANDS = {
     "dialogue": "reproduce dialogue --runs 2",
     "train": f"{TRAIN} --steps 1500 --seeds 0 1 2 --members random \"random(name='a second learner whose name is rather long')\" "
     "'training.plugins:Steady(action=7)'",  # it has faults: 7 is no action of the task
-    "short": f"{TRAIN} --steps 300 --members random --selector uniform",
-    "compare": "compare train short --trust",
+    SHORT: f"{TRAIN} --steps 300 --members random --selector uniform",
+    "compare": f"compare train {SHORT} --trust",
 }
 """In this order: the comparison is of the two trainings."""
 

@@ -102,7 +102,7 @@ def test_short_runs_have_curves_too(made: Made, tmp_path: Path, capsys: pytest.C
     shown = " ".join(capsys.readouterr().out.split())
     assert "In a short run" in shown
     assert "return, all 6 episodes" in shown
-    assert "last 50 episodes" not in shown.replace("until the mean of the last 50 episodes", "")
+    assert "last 50 episodes" not in shown
 
 
 def test_the_page_shows_curves_and_how_each_was_made(made: Made, tmp_path: Path) -> None:

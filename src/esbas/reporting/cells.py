@@ -22,7 +22,7 @@ def table_texts(rows: Sequence[Sequence[object]]) -> list[list[str]]:
 
 
 def column_texts(column: Sequence[object]) -> list[str]:
-    """The texts of one column: floats and Estimates with common decimals, integers with commas, a dash for unknown values.
+    """The texts of one column: numbers with commas, floats and Estimates with common decimals, a dash for unknown.
 
     The decimals follow from the intervals, or from the largest number if there are none.
     """
@@ -31,7 +31,7 @@ def column_texts(column: Sequence[object]) -> list[str]:
     needed = [value.decimals for value in column if isinstance(value, Estimate) and value.decimals is not None]
     decimals = min(max(needed), min(needed) + MORE) if needed else _decimals(numbers)
     exponents = decimals > MOST_DECIMALS or max(numbers, default=0.0) > LARGEST
-    style = f".{DIGITS - 1}e" if exponents else f"z.{decimals}f"  # z: no minus sign before 0
+    style = f".{DIGITS - 1}e" if exponents else f"z,.{decimals}f"  # z: no minus sign before 0
     return [_text(value, style) for value in column]
 
 

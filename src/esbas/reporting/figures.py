@@ -128,7 +128,8 @@ def share_lines(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[st
 
 def _visible(name: str) -> str:
     """The name as a label, in a few lines if it is long. Legends leave out labels that begin with an underscore."""
-    shown = name if len(name) <= LONGEST else textwrap.fill(name, LONGEST, max_lines=3, placeholder=" ...")
+    fits = all(len(line) <= LONGEST for line in name.splitlines())
+    shown = name if fits else textwrap.fill(name, LONGEST, max_lines=3, placeholder=" ...")
     return f" {shown}" if shown.startswith("_") else shown
 
 

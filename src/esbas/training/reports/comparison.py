@@ -130,12 +130,13 @@ def _readable(
 
 
 def _notes(trainings: Sequence[ComparedTraining], objective: Objective, threshold: float) -> list[str]:
+    runs = [run for each in trainings for run in each.runs]
     better = "Larger is better." if objective.maximize else "Smaller is better."
     notes = [
         f"The value of an episode is its {objective.name}. {better} Means and 95 % intervals are over runs.",
-        f"Steps to {threshold:.4g}: until the mean of the last {curves.WINDOW} episodes reached it; median over runs.",
+        f"Steps to {threshold:.4g}: until the mean of the {curves.moving_text(runs)} reached it; median over runs.",
     ]
-    if any(curves.enough(run) < curves.WINDOW for each in trainings for run in each.runs):
+    if any(curves.enough(run) < curves.WINDOW for run in runs):
         notes.append("In a short run, a threshold can be reached from its middle on, by the mean of all episodes so far.")
     if any(each.state != "finished" for each in trainings):
         notes.append("Unfinished trainings are shown up to their last episode.")
@@ -161,6 +162,7 @@ def draw(trainings: Sequence[ComparedTraining], objective: Objective, threshold:
     value = f"mean of the {curves.moving_text([run for each in trainings for run in each.runs])}\n[{objective.name}]"
     figures.label(axes, x="environment steps", y=value, title=f"{trainings[0].plan.env_id}: learning curves")
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     figures.legend(axes)
     return figure
 

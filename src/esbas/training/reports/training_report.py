@@ -114,6 +114,7 @@ class TrainingSummary:
         stacked_shares(below, at, control, self.names)
         title = f"Learner in control, selected by {self.plan.selector}"
         label(below, x="environment steps", y=f"share of the\n{window} [%]", title=title)
+        below.xaxis.set_major_formatter("{x:,.0f}")
         legend(below, reverse=True)
         return figure
 
