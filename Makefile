@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 D3RLPY := .venv-d3rlpy
+BROWSER := .venv/browser-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-docs test-slow test-d3rlpy lint format check bench fuzz clean
+.PHONY: help setup demo test test-docs test-slow test-d3rlpy test-browser lint format check bench fuzz clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
@@ -38,6 +39,17 @@ $(D3RLPY)/installed: pyproject.toml constraints.txt
 	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[d3rlpy]' hypothesis pytest
 	@touch $@
 
+test-browser: $(BROWSER)  ## Open every report in a browser, on a wide and a narrow screen; installs chromium if necessary
+	@command -v chromium > /dev/null || { \
+		as_root=$$(test "$$(id -u)" = 0 || echo sudo) && $$as_root apt-get update --quiet \
+		&& $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends chromium; \
+	} || { echo 'make test-browser needs chromium, but apt-get could not install it: install chromium and put it on PATH' >&2; exit 1; }
+	$(BIN)/python -m pytest tests/browser
+
+$(BROWSER): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
+	@touch $@
+
 lint: setup  ## Check format, style, types and import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -48,7 +60,7 @@ format: setup  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-docs test-d3rlpy  ## Run everything that CI checks
+check: lint test test-docs test-d3rlpy test-browser  ## Run everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks

@@ -17,6 +17,22 @@ def test_a_curve_has_its_band():
     assert corners[:, 1].max() == 3.5
 
 
+def test_a_band_stays_within_what_is_possible():
+    _, axes = figures.new_figure()
+    figures.curve_with_band(axes, [1, 2], [1, 99], [5, 5], "a", within=(0, 100))
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (0, 100)
+    assert figures.observed([[3, 1], [2, 5]]) == (1, 5)
+
+
+def test_long_names_are_wrapped():
+    _, axes = figures.new_figure()
+    figures.curve_with_band(axes, [1, 2], [1, 2], [0, 0], "a learner whose name is much too long " * 9)
+    shown = axes.get_lines()[0].get_label().splitlines()
+    assert len(shown) == 3
+    assert max(map(len, shown)) <= 32
+
+
 def test_stacked_shares_fill_the_panel():
     _, axes = figures.new_figure()
     shares = np.array([[0.25, 0.5], [0.75, 0.5]])

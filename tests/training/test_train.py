@@ -27,6 +27,7 @@ def test_training_from_end_to_end(tmp_path, capsys):
         "config.json",
         "portfolio.toml",
         "members.csv",
+        "runs.csv",
         "training.png",
         "training.svg",
         "summary.json",

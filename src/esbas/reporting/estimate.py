@@ -25,15 +25,23 @@ class Estimate:
         """Plain data for JSON; an unknown interval is None."""
         return {"mean": self.mean, "ci95": self.ci95 if math.isfinite(self.ci95) else None, "runs": self.runs}
 
-    def __str__(self) -> str:
-        """Rounded to one digit of the interval, or to two if they are below 3.55: `21.01 ± 0.05`, `2.0 ± 2.5`."""
-        if not math.isfinite(self.ci95):
-            return f"{self.mean:.4g}"
-        if self.ci95 <= 1e-12 * abs(self.mean):  # 0 up to rounding
-            return f"{self.mean:.4g} ± 0"
+    @property
+    def decimals(self) -> int | None:
+        """Decimals that show one digit of the interval, or two if they are below 3.55. None if it is unknown or 0."""
+        if not math.isfinite(self.ci95) or self.ci95 <= 1e-12 * abs(self.mean):  # 0 up to rounding
+            return None
         mantissa, exponent = f"{self.ci95:.2e}".split("e")
-        decimals = max(0, (float(mantissa) < 3.55) - int(exponent))
-        return f"{self.mean:.{decimals}f} ± {self.ci95:.{decimals}f}"
+        return max(0, (float(mantissa) < 3.55) - int(exponent))
+
+    def __str__(self) -> str:
+        """Rounded according to the interval: `21.01 ± 0.05`, `2.0 ± 2.5`."""
+        return self.text(".4g" if self.decimals is None else f".{self.decimals}f")
+
+    def text(self, style: str) -> str:
+        """Mean and interval in a format of Python, such as `.2f`."""
+        if not math.isfinite(self.ci95):
+            return format(self.mean, style)
+        return f"{self.mean:{style}} ± {0 if self.decimals is None else format(self.ci95, style)}"
 
 
 def estimate(samples: ArrayLike) -> Estimate:

@@ -1,5 +1,6 @@
 """The common style of all figures: no global state, colours for the colour-blind, units on every axis."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from numpy.typing import ArrayLike
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#5d3a9b", "#6b6b6b")
-"""The palette of Okabe and Ito, which suits the colour-blind, without yellow, which is too light for lines."""
-INK, QUIET = "#1d2430", "#5b6675"
+from esbas.reporting.colours import COLOURS, GRID, INK, MINOR_GRID, PAPER, QUIET
+
+LONGEST = 32
+"""Characters of a line in a legend. Longer names are wrapped."""
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Axes]:
@@ -25,14 +27,14 @@ def new_panels(
     rows: int, *, columns: int = 1, width: float = 8.0, height: float = 7.0, share_x: bool = False
 ) -> tuple[Figure, list[Axes]]:
     """A figure with several panels, listed row by row."""
-    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08), facecolor="white")
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08), facecolor=PAPER)
     grid = figure.subplots(rows, columns, sharex=share_x, squeeze=False)
     panels: list[Axes] = [axes for row in grid for axes in row]
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(QUIET)
         axes.tick_params(which="both", colors=QUIET, labelcolor=INK, labelsize=10)
-        axes.grid(True, color="#e3e7ec", linewidth=0.8)
+        axes.grid(True, color=GRID, linewidth=0.8)
         axes.set_axisbelow(True)
         axes.set_prop_cycle(color=COLOURS)
     return figure, panels
@@ -51,7 +53,7 @@ def legend(axes: Axes, *, outside: bool = True, title: str = "", reverse: bool =
 
     `$` in labels starts a formula only if `math` is set: names of learners are shown as they are.
     """
-    look: dict[str, Any] = {"title": title, "reverse": reverse, "fontsize": 10}
+    look: dict[str, Any] = {"title": title, "reverse": reverse, "fontsize": 10, "labelcolor": INK}
     if outside:
         new = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, alignment="left", **look)
     else:
@@ -62,7 +64,9 @@ def legend(axes: Axes, *, outside: bool = True, title: str = "", reverse: bool =
 def shared_legend(figure: Figure, axes: Axes) -> None:
     """Add the legend of one panel below the whole figure."""
     handles, labels = axes.get_legend_handles_labels()
-    new = figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=11)
+    new = figure.legend(
+        handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=11, labelcolor=INK
+    )
     _set_math(new, False)
 
 
@@ -73,15 +77,26 @@ def curve_with_band(
     ci95: ArrayLike,
     label: str,
     *,
+    within: tuple[float, float] = (-np.inf, np.inf),
     colour: str | None = None,
     style: str = "-",
     width: float = 1.8,
 ) -> None:
-    """Plot a mean over runs, (X,), with its 95 % interval as a band. A band of NaN is not drawn."""
+    """Plot a mean over runs, (X,), with its 95 % interval as a band. A band of NaN is not drawn.
+
+    `within` holds the least and the largest possible value: Student's t knows no limits, so the band is cut off there.
+    """
     middle, half = np.asarray(mean, np.float64), np.asarray(ci95, np.float64)
     (line,) = axes.plot(x, middle, style, color=colour, label=_visible(label), linewidth=width)
     if np.isfinite(half).any():
-        axes.fill_between(np.asarray(x), middle - half, middle + half, color=line.get_color(), alpha=0.18, linewidth=0)
+        low, high = np.maximum(middle - half, within[0]), np.minimum(middle + half, within[1])
+        axes.fill_between(np.asarray(x), low, high, color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def observed(samples: ArrayLike) -> tuple[float, float]:
+    """The least and the largest of the samples, for `within`."""
+    values = np.asarray(samples, np.float64)
+    return float(values.min()), float(values.max())
 
 
 def stacked_shares(
@@ -98,7 +113,7 @@ def stacked_shares(
         alpha=0.85,
     )
     for area in areas:
-        area.set_edgecolor("white")
+        area.set_edgecolor(PAPER)
         area.set_linewidth(0.6)
     axes.set_ylim(0, 100)
     axes.margins(x=0)
@@ -112,8 +127,10 @@ def share_lines(axes: Axes, x: ArrayLike, shares: ArrayLike, labels: Sequence[st
 
 
 def _visible(name: str) -> str:
-    """The name as a label. Legends leave out labels that begin with an underscore."""
-    return f" {name}" if name.startswith("_") else name
+    """The name as a label, in a few lines if it is long. Legends leave out labels that begin with an underscore."""
+    fits = all(len(line) <= LONGEST for line in name.splitlines())
+    shown = name if fits else textwrap.fill(name, LONGEST, max_lines=3, placeholder=" ...")
+    return f" {shown}" if shown.startswith("_") else shown
 
 
 def _set_math(legend: Legend, math: bool) -> None:
@@ -127,4 +144,4 @@ def logarithmic(axes: Axes, *, x: bool = True, y: bool = False) -> None:
         axes.set_xscale("log")
     if y:
         axes.set_yscale("log")
-    axes.grid(True, which="minor", color="#f1f3f6", linewidth=0.6)
+    axes.grid(True, which="minor", color=MINOR_GRID, linewidth=0.6)

@@ -1,24 +1,30 @@
-"""A self-contained HTML report: style and figures are embedded."""
+"""A self-contained HTML report: style and figures are part of the page, and it has no scripts."""
 
-import base64
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from importlib import resources
 
+from esbas.reporting.cells import is_numeric, table_texts
+from esbas.reporting.inline_svg import inline_svg
+
+FOLDED = 40
+"""Tables with more rows are folded."""
+LONG = 24
+"""Characters of a cell from which on the texts of a column are wrapped."""
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the report: a title and, if given, text, table, and figure with caption.
+    """A section of the report: a title and, if given, text, figure with caption, and table.
 
     Attributes:
         title: the heading.
         text: paragraphs separated by empty lines, with `code` in backticks.
-        table: header and rows.
+        table: header and rows. The numbers of a column get common decimals; long tables are folded.
         figure: the name of a figure that `Results.figure` has written.
         caption: the caption of the figure, or of the table if there is no figure.
     """
@@ -36,12 +42,13 @@ def page(
     *,
     svg: Callable[[str], bytes],
     command: str,
+    started: datetime,
     versions: Mapping[str, str],
     files: Sequence[str],
 ) -> str:
-    """The report as HTML. `svg` returns a figure by name; `files` are linked in the footer."""
+    """The report as HTML. `svg` returns a figure by name; `files` are linked in the footer. `started` is in UTC."""
     style = resources.files("esbas.reporting").joinpath("report.css").read_text("utf-8")
-    body = "\n".join(_section(section, svg) for section in sections)
+    body = "\n".join(_section(section, svg, f"figure-{number}") for number, section in enumerate(sections, 1))
     links = ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in files)
     made_with = ", ".join(f"{escape(name)} {escape(version)}" for name, version in versions.items())
     return f"""<!doctype html>
@@ -57,11 +64,12 @@ def page(
 <body>
 <main>
 <h1>{escape(title)}</h1>
+<p class=caption>Started on {started:%Y-%m-%d at %H:%M} UTC.</p>
 {body}
 </main>
 <footer>
 <p>Reproduce with:</p>
-<pre><code>{escape(command)}</code></pre>
+<pre><code>{_whole_flags(escape(command))}</code></pre>
 <p>Data: {links}.</p>
 <p>Made with {made_with}.</p>
 </footer>
@@ -70,46 +78,45 @@ def page(
 """
 
 
-def _section(section: Section, svg: Callable[[str], bytes]) -> str:
+def _section(section: Section, svg: Callable[[str], bytes], prefix: str) -> str:
     parts = [f"<h2>{escape(section.title)}</h2>", *(f"<p>{_inline(text)}</p>" for text in _paragraphs(section.text))]
     caption = _inline(section.caption)
+    if section.figure is not None:
+        image = inline_svg(svg(section.figure), prefix=prefix, label=section.caption or section.title)
+        parts.append(f"<figure>{_scrolling(image)}<figcaption>{caption}</figcaption></figure>")
     if section.table is not None:
         parts.append(_table(section.table, "" if section.figure else caption))
-    if section.figure is not None:
-        data = base64.b64encode(svg(section.figure)).decode()
-        image = f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(section.caption or section.title)}">'
-        parts.append(f"<figure>{image}<figcaption>{caption}</figcaption></figure>")
     return "<section>\n" + "\n".join(parts) + "\n</section>"
+
+
+def _scrolling(content: str) -> str:
+    """The content in a box of its own, which shows a hint if the content is wider (report.css)."""
+    hint = '<div class=hint><span aria-hidden="true">scroll sideways →</span></div>'
+    return f'<div class=scroll tabindex="0"><div class=wide>{hint}{content}</div></div>'
 
 
 def _table(table: Table, caption: str) -> str:
     header, rows = table
-    texts = [[cell(value) for value in row] for row in rows]
-    numeric = [all(is_numeric(row[column]) for row in texts) for column in range(len(header))]
+    texts = table_texts(rows)
+    kinds = [_kind([row[column] for row in texts]) for column in range(len(header))]
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        aligned = zip(cells, numeric, strict=True)
         return (
-            "<tr>"
-            + "".join(f"<{tag}{' class=number' if right else ''}>{_inline(text)}</{tag}>" for text, right in aligned)
-            + "</tr>"
+            "<tr>" + "".join(f"<{tag}{kind}>{_inline(text)}</{tag}>" for text, kind in zip(cells, kinds, strict=True)) + "</tr>"
         )
 
     body = "\n".join(line("td", row) for row in texts)
-    below = f"<p class=caption>{caption}</p>" if caption else ""
-    return f"<div class=table><table>\n<thead>{line('th', header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>{below}"
+    whole = _scrolling(f"<table>\n<thead>{line('th', header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>")
+    if len(rows) > FOLDED:
+        whole = f"<details><summary>Show the table: {len(rows)} rows</summary>{whole}</details>"
+    return whole + (f"<p class=caption>{caption}</p>" if caption else "")
 
 
-def cell(value: object) -> str:
-    """The text of a table cell: four significant digits, or a dash for an unknown value."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)  # NumPy's float64 is a float
-
-
-def is_numeric(text: str) -> bool:
-    """Whether a cell holds a number or a dash, and so is right-aligned."""
-    return re.match(r"[-+−]?[\d.]|–?$", text) is not None
+def _kind(column: Sequence[str]) -> str:
+    """The class of the cells: numbers are right-aligned, and long texts wrapped."""
+    if all(map(is_numeric, column)):
+        return " class=number"
+    return " class=long" if max(map(len, column)) > LONG else ""
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -117,4 +124,10 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+    unbroken = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", escape(text))
+    return re.sub(r"`([^`]+)`", lambda found: f"<code>{_whole_flags(found[1])}</code>", unbroken)
+
+
+def _whole_flags(command: str) -> str:
+    """Keep lines from breaking at the hyphens of options."""
+    return re.sub(r"(?<!\S)--[\w-]+", r"<span>\g<0></span>", command)

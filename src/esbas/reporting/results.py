@@ -7,6 +7,7 @@ import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ class Results:
     def __init__(self, folder: Path, *, command: str, config: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
         self._command, self._config, self._versions = command, plain(config), _versions()
+        self._figures: dict[str, bytes] = {}  # as SVG
         try:
             old = self._read_config()
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -96,11 +98,14 @@ class Results:
         """Write NAME.png and NAME.svg. The same figure gives the same bytes."""
         import matplotlib as mpl  # slow to import, and only needed here
 
-        for kind, settings in (("png", {"dpi": 160}), ("svg", {"metadata": {"Date": None}})):
+        for kind, about in (("svg", {"Date": None}), ("png", None)):
             buffer = io.BytesIO()
             with mpl.rc_context({"svg.hashsalt": "esbas", "svg.fonttype": "path"}):
-                figure.savefig(buffer, format=kind, **settings)
+                figure.savefig(buffer, format=kind, dpi=160, metadata=about)
+            figure.set_layout_engine("none")  # keep the layout: computing it takes as long as drawing
             write_atomically(self.folder / f"{name}.{kind}", buffer.getvalue())
+            if kind == "svg":
+                self._figures[name] = buffer.getvalue()
 
     def summary(self, data: Mapping[str, Any]) -> None:
         """Write summary.json from plain data, arrays and Estimates. Numbers that are not finite become null."""
@@ -110,14 +115,14 @@ class Results:
         """Write report.html."""
         with file_errors(self.folder):
             files = sorted(path.name for path in self.folder.iterdir() if path.suffix in (".json", ".csv", ".png", ".svg"))
-        versions = self._versions
-        text = page(title, sections, svg=self._svg, command=self.command_line, versions=versions, files=files)
+            started = datetime.fromtimestamp((self.folder / CONFIG).stat().st_mtime, UTC)
+        command, versions = self.command_line, self._versions
+        text = page(title, sections, svg=self._svg, command=command, started=started, versions=versions, files=files)
         write_atomically(self.folder / "report.html", text.encode())
 
     def _svg(self, name: str) -> bytes:
-        path = self.folder / f"{name}.svg"
-        require(path.exists(), "the figure of a section has been written by Results.figure", figure=name)
-        return path.read_bytes()
+        require(name in self._figures, "the figure of a section has been written by Results.figure", figure=name)
+        return self._figures[name]
 
     def _part_path(self, name: str) -> Path:
         require(re.fullmatch(r"[\w+=,@-][\w.+=,@-]*", name) is not None, "the name of a part is a valid file name", name=name)

@@ -9,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from esbas.reporting.report import cell, is_numeric
+from esbas.reporting.cells import is_numeric, table_texts
 
 WIDE = 160  # columns if the output is not a terminal
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]], *, bold: Sequence[int] = ()) -> None:
     """Print a table. `bold` holds the indices of the rows to print in bold."""
-    texts = [[cell(value) for value in row] for row in rows]
+    texts = table_texts(rows)
     table = Table(box=box.SIMPLE_HEAD)
     for column, name in enumerate(header):
         justify: Literal["left", "right"] = "right" if all(is_numeric(row[column]) for row in texts) else "left"

@@ -12,7 +12,8 @@ from esbas import regret
 from esbas.experiments.bounds.analysis import FIT_EPOCHS, BoundsAnalysis, Cell
 from esbas.experiments.bounds.setup import Floats, Integers, Regime
 from esbas.reporting import estimates
-from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_figure, new_panels
+from esbas.reporting.colours import COLOURS, DARK_TEXT, INK, LIGHT_TEXT, QUIET
+from esbas.reporting.figures import curve_with_band, label, legend, logarithmic, new_figure, new_panels, observed
 
 TIME = "meta-time T [trajectories]"
 STYLES = ("-", "--", ":", "-.")
@@ -64,7 +65,7 @@ def exponents_figure(analysis: BoundsAnalysis) -> Figure:
     handles = [Line2D([], [], color=COLOURS[k], marker="o", markersize=4.5, label=name) for k, name in enumerate(analysis.esbas)]
     handles.append(Line2D([], [], color=INK, linewidth=2.5, label="Table 1"))
     handles.append(Line2D([], [], color=QUIET, linewidth=2.5, linestyle=DOTTED, label="Theorem 3, where it differs"))
-    figure.legend(handles=handles, loc="outside lower center", frameon=False, fontsize=9, ncols=4)
+    figure.legend(handles=handles, loc="outside lower center", frameon=False, fontsize=10, ncols=4, labelcolor=INK)
     return figure
 
 
@@ -93,8 +94,9 @@ def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: 
     for axes, regime in zip(panels, regimes, strict=False):
         for k, name in enumerate(analysis.esbas):
             runs = analysis.runs[regime.name, name]
-            mean, ci95 = estimates(getattr(runs, quantity))
-            curve_with_band(axes, runs.times, mean, ci95, name, colour=COLOURS[k])
+            samples = getattr(runs, quantity)
+            mean, ci95 = estimates(samples)
+            curve_with_band(axes, runs.times, mean, ci95, name, within=observed(samples), colour=COLOURS[k])
             late = runs.times >= analysis.horizon >> FIT_EPOCHS
             _bound(axes, regime, quantity, runs.times[late], mean[late], colour=COLOURS[k])
         _log_log(axes, first=8, last=analysis.horizon)
@@ -102,7 +104,7 @@ def growth_figure(analysis: BoundsAnalysis, regimes: list[Regime], *, quantity: 
         label(axes, x=TIME, y=typeset(f"{SIGNS[quantity]}(T) [return]"), title=typeset(title, bold=True), math=True)
     handles, names = panels[0].get_legend_handles_labels()
     handles.append(Line2D([], [], color=QUIET, linestyle="--", linewidth=1.2))
-    panels[len(regimes)].legend(handles, [*names, "shape of the bound"], loc="center", frameon=False, fontsize=12)
+    panels[len(regimes)].legend(handles, [*names, "shape of the bound"], loc="center", frameon=False, fontsize=12, labelcolor=INK)
     return figure
 
 
@@ -163,12 +165,13 @@ def rivals_figure(analysis: BoundsAnalysis) -> Figure:
     for axes, regime in zip(panels, analysis.compared, strict=False):
         for k, name in enumerate(analysis.methods):
             runs = analysis.runs[regime.name, name]
-            look = {"colour": COLOURS[k % len(COLOURS)], "style": STYLES[k // len(COLOURS)]}
-            curve_with_band(axes, runs.times, *estimates(runs.oracle), name, width=2.4 if k < 3 else 1.3, **look)
+            colour, style, width = COLOURS[k % len(COLOURS)], STYLES[k // len(COLOURS)], 2.4 if k < 3 else 1.3
+            band = *estimates(runs.oracle), name
+            curve_with_band(axes, runs.times, *band, within=observed(runs.oracle), colour=colour, style=style, width=width)
         _log_log(axes, first=64, last=analysis.horizon)
         label(axes, x=TIME, y="regret against the oracle [return]", title=typeset(gap_text(regime), bold=True), math=True)
     handles, names = panels[0].get_legend_handles_labels()
-    panels[len(analysis.compared)].legend(handles, names, loc="center", frameon=False, fontsize=11, ncols=2)
+    panels[len(analysis.compared)].legend(handles, names, loc="center", frameon=False, fontsize=11, ncols=2, labelcolor=INK)
     return figure
 
 
@@ -183,7 +186,7 @@ def best_figure(analysis: BoundsAnalysis) -> Figure:
         leaders = analysis.leaders(regime)
         for row, name in enumerate(names):
             text = brief(means[row, column])
-            weight, colour = ("bold" if name in leaders else "normal"), ("white" if times_best[row, column] > 2 else INK)
+            weight, colour = ("bold" if name in leaders else "normal"), (LIGHT_TEXT if times_best[row, column] > 2 else DARK_TEXT)
             axes.text(column, row, text, ha="center", va="center", fontsize=10, fontweight=weight, color=colour)
     axes.set_xticks(range(len(analysis.compared)), [typeset(gap_text(regime)) for regime in analysis.compared])
     axes.set_yticks(range(len(names)), names)

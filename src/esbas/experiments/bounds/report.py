@@ -16,6 +16,7 @@ from esbas.experiments.bounds.figures import (
 from esbas.reporting import Results, Section, terminal
 
 Rows = list[list[object]]
+_CUT = " (within the range of the single runs)"
 CELL_HEADER = ["gap", "own regret of the best", "regret", "Table 1", "meta-algorithm", "exponent", "low", "high"]
 CELL_HEADER += ["worst run / mean", "verdict"]
 THEOREM_HEADER = [
@@ -202,9 +203,12 @@ def sections(analysis: BoundsAnalysis) -> list[Section]:
             Table 1 does not cover the last rows of each meta-algorithm: there the gap closes faster than the learners converge
             (c* < c†). The printed bound and the grey cell assume the opposite; Theorem 3 covers both cases.""",
             table=(CELL_HEADER, cell_rows(analysis)),
+            figure="exponents",
+            caption="Dots: measured, with 95 % intervals. Bars: exponents of the bounds.",
         ),
-        Section("Exponents", figure="exponents", caption="Dots: measured, with 95 % intervals. Bars: exponents of the bounds."),
-        Section("Short-sighted regret", figure="short_sighted", caption="Mean with 95 % band; dashed: shape of the bound."),
+        Section(
+            "Short-sighted regret", figure="short_sighted", caption=f"Mean with 95 % band{_CUT}; dashed: shape of the bound."
+        ),
         Section(
             "Absolute regret", figure="absolute", caption="Regimes in which the regret of the best learner alone is T^(1-c*)."
         ),
@@ -235,7 +239,7 @@ def sections(analysis: BoundsAnalysis) -> list[Section]:
             figure="best",
             caption="Colours: ratio to the smallest regret in the regime, on a logarithmic scale.",
         ),
-        Section("Comparison over time", figure="rivals", caption="Mean regret against the oracle with 95 % bands."),
+        Section("Comparison over time", figure="rivals", caption=f"Mean regret against the oracle with 95 % bands{_CUT}."),
         Section("Absolute pseudo-regret", table=(regimes, rival_rows(analysis, "absolute"))),
         Section(
             "Growth of the absolute pseudo-regret",

@@ -1,12 +1,15 @@
 """Table, figure and report of the demo."""
 
 from collections.abc import Mapping
+from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from esbas.experiments.gridworld.analysis import GridworldAnalysis, title
 from esbas.experiments.gridworld.setup import RATES
 from esbas.reporting import Results, Section, estimate, estimates, figures, terminal
+from esbas.reporting.colours import COLOURS, INK, QUIET
 
 TASK = """
 An agent walks on a grid (N, E, S, W) and has to eat all fruits as fast as possible. A fruit gives a reward of 1, but every reward
@@ -48,13 +51,14 @@ def publish(results: Results, analyses: Mapping[str, GridworldAnalysis]) -> None
     maps = "\n\n".join(f"Map of {title(name)}: `{'` `'.join(analysis.setup.grid.rows)}`" for name, analysis in analyses.items())
     sections = [
         Section("The task", TASK + "\n\n" + maps),
-        Section("Results", "\n\n".join(findings), (header, rows), caption=note),
         Section(
             "Learning curves and selections",
+            "\n\n".join(findings),
             figure="demo",
-            caption=f"Top: the selector, and each learner alone (dashed); means over {runs} runs with 95 % bands. "
-            "Bottom: how often the selector chose each learner.",
+            caption=f"Top: the selector, and each learner alone (dashed); means over {runs} runs with 95 % bands, within the "
+            "range of the single runs. Bottom: how often the selector chose each learner.",
         ),
+        Section("Results", table=(header, rows), caption=note),
     ]
     results.report("Which learner should control the next episode?", sections)
     terminal.print_table(note, header, rows, bold=[k for k, (_, _, name) in enumerate(lines) if name in analyses])
@@ -67,12 +71,10 @@ def draw(analyses: Mapping[str, GridworldAnalysis]) -> Figure:
     for column, (selector, analysis) in enumerate(analyses.items()):
         curves, areas = panels[column], panels[len(analyses) + column]
         optimum, shares = analysis.setup.grid.optimum(), analysis.shares(selector).mean(axis=0).T  # (K, bins)
-        for rate, colour in zip(_RATES, figures.COLOURS, strict=False):
-            band = estimates(analysis.objective(rate))
-            figures.curve_with_band(curves, analysis.edges, *band, title(rate), colour=colour, style="--")
-        band = estimates(analysis.objective(selector))
-        figures.curve_with_band(curves, analysis.edges, *band, " / ".join(map(title, analyses)), colour=figures.INK, width=2.6)
-        curves.axhline(optimum, color=figures.QUIET, linestyle=":", label="optimum")
+        for rate, colour in zip(_RATES, COLOURS, strict=False):
+            _curve(curves, analysis, rate, title(rate), colour=colour, style="--")
+        _curve(curves, analysis, selector, " / ".join(map(title, analyses)), colour=INK, width=2.6)
+        curves.axhline(optimum, color=QUIET, linestyle=":", label="optimum")
         figures.stacked_shares(areas, analysis.edges, shares, _RATES)
         for axes in (curves, areas):
             figures.logarithmic(axes)
@@ -86,6 +88,11 @@ def draw(analyses: Mapping[str, GridworldAnalysis]) -> Figure:
         figures.label(areas, x="meta-time τ [episodes]", y="selections [% of episodes]")
     figures.shared_legend(figure, panels[0])
     return figure
+
+
+def _curve(axes: Axes, analysis: GridworldAnalysis, name: str, label: str, **look: Any) -> None:
+    steps = analysis.objective(name)  # (R, bins)
+    figures.curve_with_band(axes, analysis.edges, *estimates(steps), label, within=figures.observed(steps), **look)
 
 
 def _display_name(name: str) -> str:

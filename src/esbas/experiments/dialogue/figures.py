@@ -1,14 +1,17 @@
 """Figure 2 of the paper, and its table as a figure."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from esbas.experiments.dialogue.analysis import AS_GOOD, BETTER, WORSE, DialogueAnalysis, RowResult
 from esbas.experiments.dialogue.setup import EPOCHS, FIGURE
-from esbas.experiments.dialogue.sweep import alone
+from esbas.experiments.dialogue.sweep import EpochSums, alone
 from esbas.reporting import estimates
-from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, new_panels
+from esbas.reporting.colours import COLOURS, INK, QUIET
+from esbas.reporting.figures import curve_with_band, label, legend, new_panels, observed
 
 READING_COLOURS = {WORSE: "#d55e00", BETTER: "#009e73", AS_GOOD: QUIET}
 _BLUE = "#0072b2"
@@ -36,11 +39,15 @@ def performance_figure(analysis: DialogueAnalysis) -> Figure:
 
 def _performance(axes: Axes, analysis: DialogueAnalysis, result: RowResult) -> None:
     for one, colour in zip(alone(result.row), COLOURS, strict=False):
-        mean, ci95 = estimates(analysis.canonical[one.name].returns / np.array(EPOCHS))
-        curve_with_band(axes, range(len(EPOCHS)), mean, ci95, one.name, colour=colour, width=1.4)
-    mean, ci95 = estimates(result.outcome.returns / np.array(EPOCHS))
-    curve_with_band(axes, range(len(EPOCHS)), mean, ci95, "ESBAS", colour=INK, style="--", width=2.2)
+        _curve(axes, analysis.canonical[one.name], one.name, colour=colour, width=1.4)
+    _curve(axes, result.outcome, "ESBAS", colour=INK, style="--", width=2.2)
     legend(axes, outside=False)
+
+
+def _curve(axes: Axes, outcome: EpochSums, name: str, **look: Any) -> None:
+    """The mean return by epoch."""
+    returns = outcome.returns / np.array(EPOCHS)  # (R, epochs)
+    curve_with_band(axes, range(len(EPOCHS)), *estimates(returns), name, within=observed(returns), **look)
 
 
 def _ratios(axes: Axes, result: RowResult) -> None:
@@ -51,7 +58,8 @@ def _ratios(axes: Axes, result: RowResult) -> None:
         number = f" #{seen[algorithm.name]}" if result.row.algorithms.count(algorithm) > 1 else ""
         colour = COLOURS[k % len(COLOURS)]
         name = algorithm.name + number
-        curve_with_band(axes, range(len(EPOCHS)), 100 * shares[:, k], 100 * ci95[:, k], name, colour=colour, width=1.4)
+        percent = 100 * shares[:, k], 100 * ci95[:, k]
+        curve_with_band(axes, range(len(EPOCHS)), *percent, name, within=(0, 100), colour=colour, width=1.4)
     axes.set_ylim(-2, 102)
     legend(axes, outside=False)
 

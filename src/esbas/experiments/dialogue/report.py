@@ -35,12 +35,11 @@ def publish(results: Results, analysis: DialogueAnalysis, constants: Policies) -
     by_policy = f"""A constant policy is any policy of that mean return; runs use {POLICIES} of them in turn. The intervals above
         are for these policies. This table shows how much the regret depends on the policy."""
     sections = [
-        Section("Table 2", about, table=table),
-        Section("Table 2 as a figure", figure="table", caption="The numbers of the paper (×) and ours with 95 % intervals (●)."),
+        Section("Table 2", about, table, "table", caption="The numbers of the paper (×) and ours with 95 % intervals (●)."),
         Section(
             "Figure 2",
             figure="figure2",
-            caption="Performance by epoch (top) and selection ratios (bottom): means with 95 % bands.",
+            caption="Performance by epoch (top) and selection ratios (bottom): means with 95 % bands within the range of runs.",
         ),
         Section("Each algorithm alone", table=alone),
     ]

@@ -68,8 +68,7 @@ class GridworldAnalysis:
         """The main results, one row per meta-algorithm."""
         header = ["meta-algorithm", "transitions per episode", "objective, last bin", "objective before 10^5"]
         rows: list[list[object]] = [
-            [title(name), str(estimate(self.transitions(name))), str(self.final(name)), str(self.early(name) or "–")]
-            for name in self.names
+            [title(name), estimate(self.transitions(name)), self.final(name), self.early(name) or "–"] for name in self.names
         ]
         return header, rows
 

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from esbas.experiments.gridworld.analysis import GridworldAnalysis, title
 from esbas.experiments.gridworld.setup import RATES
 from esbas.reporting import Results, Section, estimates, terminal
-from esbas.reporting.figures import COLOURS, INK, QUIET, curve_with_band, label, legend, logarithmic, new_panels, share_lines
+from esbas.reporting.colours import COLOURS, INK, QUIET
+from esbas.reporting.figures import curve_with_band, label, legend, logarithmic, new_panels, observed, share_lines
 
 _TIME = "meta-time τ [episodes]"
 
@@ -32,11 +33,15 @@ def publish(results: Results, analysis: GridworldAnalysis) -> None:
     sections = [
         Section("The map", "\n\n".join(f"`{row}`" for row in analysis.setup.grid.rows)),
         Section("The paper's claims", table=claims, text="A claim holds if the whole interval agrees with it."),
-        Section("Meta-algorithms", table=(header, rows), text=about),
         Section(
             "Selections", figure="selection", caption="Share of each learning rate in the selections (Figure 5 of the paper)."
         ),
-        Section("Time per episode", figure="time", caption="Mean objective with 95 % bands, and the optimum (dotted)."),
+        Section(
+            "Time per episode",
+            figure="time",
+            caption="Mean objective with 95 % bands, within the range of the single runs, and the optimum (dotted).",
+        ),
+        Section("Meta-algorithms", table=(header, rows), text=about),
     ]
     results.report("Fruit grid: SSBAS over learning rates", sections)
     terminal.print_table(f"{runs:,} runs of {analysis.setup.episodes:,} episodes, 95 % intervals:", header, rows, bold=[0])
@@ -63,9 +68,9 @@ def time_figure(analysis: GridworldAnalysis) -> Figure:
     for axes in (whole, late):
         for name in analysis.names:
             colour, style, width = _look(name)
-            curve_with_band(
-                axes, analysis.edges, *estimates(analysis.objective(name)), title(name), colour=colour, style=style, width=width
-            )
+            steps = analysis.objective(name)  # (R, bins)
+            band = *estimates(steps), title(name)
+            curve_with_band(axes, analysis.edges, *band, within=observed(steps), colour=colour, style=style, width=width)
         axes.axhline(analysis.setup.grid.optimum(), color=QUIET, linestyle=":", label="optimum")
         logarithmic(axes)
     logarithmic(whole, x=False, y=True)

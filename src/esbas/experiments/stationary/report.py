@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from esbas.experiments.stationary.setup import Arms, label
 from esbas.reporting import Estimate, Results, Section, figures, terminal
+from esbas.reporting.colours import COLOURS
 
 ABOUT = """
 Each arm gives a reward of 1 with a fixed probability, otherwise 0. The regret is the expected reward of the best arm minus that
@@ -29,8 +30,7 @@ def publish(results: Results, regrets: Mapping[str, Estimate], arms: Arms) -> No
     rows = [(label(name), each) for name, each in regrets.items()]
     sections = [
         Section("What is measured", ABOUT),
-        Section("Regrets", table=(("bandit", "regret"), rows), caption=note),
-        Section("Regrets as a figure", figure="regrets", caption=note),
+        Section("Regrets", table=(("bandit", "regret"), rows), figure="regrets", caption=note),
     ]
     results.report("Every bandit on arms that do not change", sections)
     terminal.print_table(note, ("bandit", "regret"), rows)
@@ -38,11 +38,12 @@ def publish(results: Results, regrets: Mapping[str, Estimate], arms: Arms) -> No
 
 
 def regret_figure(regrets: Mapping[str, Estimate]) -> Figure:
-    """One point per bandit, the best at the top."""
+    """One point per bandit, the best at the top. Intervals end at 0, since no regret is negative."""
     figure, axes = figures.new_figure(8.0, 0.28 * len(regrets) + 1.2)
     rows = np.arange(len(regrets))
-    bars = [each.ci95 if each.runs > 1 else 0.0 for each in regrets.values()]
-    axes.errorbar([each.mean for each in regrets.values()], rows, xerr=bars, fmt="o", color=figures.COLOURS[0], capsize=3)
+    means = np.array([each.mean for each in regrets.values()])
+    bars = np.array([each.ci95 if each.runs > 1 else 0.0 for each in regrets.values()])
+    axes.errorbar(means, rows, xerr=[np.minimum(bars, means), bars], fmt="o", color=COLOURS[0], capsize=3)
     axes.set_yticks(rows, [label(name) for name in regrets])
     axes.invert_yaxis()
     axes.set_xlim(left=0)

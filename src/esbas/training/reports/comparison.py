@@ -11,6 +11,7 @@ from esbas.columns import Array
 from esbas.errors import SaveFileError
 from esbas.objective import Objective
 from esbas.reporting import Results, Section, estimates, figures
+from esbas.reporting.colours import COLOURS, QUIET
 from esbas.reporting.results import read_config
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder
@@ -42,9 +43,9 @@ class ComparedTraining:
         part = run.steps[-1] / self.plan.steps if self.plan.steps else len(run) / (self.plan.episodes or 1)
         return min(1.0, float(part))
 
-    def curve(self) -> tuple[Array, Array]:
-        """Steps, (X,), and the mean of the last episodes in each run, (R, X), from where all runs have enough episodes."""
-        at = curves.grid(self.runs)
+    def curve(self, *, settled: bool = False) -> tuple[Array, Array]:
+        """Steps, (X,), and the mean of the last episodes in each run, (R, X); see `curves.grid`."""
+        at = curves.grid(self.runs, settled=settled)
         return at, np.array([curves.values(run, at) for run in self.runs])
 
     def reached(self, threshold: float, objective: Objective) -> tuple[float, int]:
@@ -58,8 +59,8 @@ class ComparedTraining:
 
 
 def default_threshold(trainings: Sequence[ComparedTraining], objective: Objective) -> float:
-    """90 % of the way from the worst point of all curves to the best."""
-    means = np.concatenate([training.curve()[1].mean(axis=0) for training in trainings])
+    """90 % of the way from the worst point of all curves to the best, where means are of enough episodes."""
+    means = np.concatenate([training.curve(settled=True)[1].mean(axis=0) for training in trainings])
     worst, best = sorted((float(means.min()), float(means.max())), key=objective.score)
     return worst + 0.9 * (best - worst)
 
@@ -73,11 +74,14 @@ def publish(results: Results, trainings: Sequence[ComparedTraining], objective: 
     header, rows = _readable(trainings, objective, threshold)
     title = f"Trainings on {trainings[0].plan.env_id}"
     notes = _notes(trainings, objective, threshold)
+    runs = [run for each in trainings for run in each.runs]
     over = "mean over runs with its 95 % band (none for one run), to the end of the shortest run"
+    caption = (
+        f"Mean of the {curves.moving_text(runs)}: {over}. Bands are cut off at the smallest and the largest value of an episode."
+    )
     made = [(each.name, f"`{_command(each.folder)}`", ", ".join(each.summary.names)) for each in trainings]
     sections = [
-        Section("Results", "\n\n".join(notes), table=(header, rows)),
-        Section("Learning curves", figure="curves", caption=f"Mean of the last {curves.WINDOW} episodes: {over}."),
+        Section("Results", "\n\n".join(notes), table=(header, rows), figure="curves", caption=caption),
         Section("Commands", table=(("training", "command", "learners"), made)),
     ]
     results.report(title, sections)
@@ -104,35 +108,36 @@ def _line(training: ComparedTraining, objective: Objective, threshold: float) ->
 def _readable(
     trainings: Sequence[ComparedTraining], objective: Objective, threshold: float
 ) -> tuple[list[str], list[list[object]]]:
-    unit = objective.name
+    unit, some = objective.name, curves.window_text([run for each in trainings for run in each.runs])
     header = [
         "training",
         "selector",
         "learners",
         "runs",
         "steps",
-        f"{unit}, last {curves.WINDOW} episodes",
+        f"{unit}, {some.removeprefix('the ')}",
         f"{unit}, all episodes",
     ]
     rows: list[list[object]] = []
     for each in trainings:
-        row: list[object] = [each.name, each.plan.selector, len(each.summary.names), len(each.runs), f"{each.steps:,.0f}"]
-        row += [str(each.summary.end), str(each.summary.whole)]
         steps, runs = each.reached(threshold, objective)
-        some = "" if runs == len(each.runs) else f" ({runs} of {len(each.runs)} runs)"
-        row.append((f"{steps:,.0f}" if math.isfinite(steps) else "–") + some)
-        rows.append([*row, f"{each.speed:,.0f}" if math.isfinite(each.speed) else "–", each.state])
+        reached = f"{steps:,.0f}" if math.isfinite(steps) else "–"
+        reached += "" if runs == len(each.runs) else f" ({runs} of {len(each.runs)} runs)"
+        about = [each.name, each.plan.selector, len(each.summary.names), len(each.runs), round(each.steps)]
+        speed = round(each.speed) if math.isfinite(each.speed) else None
+        rows.append([*about, each.summary.end, each.summary.whole, reached, speed, each.state])
     return [*header, f"steps to {threshold:.4g}", "steps/s", "state"], rows
 
 
 def _notes(trainings: Sequence[ComparedTraining], objective: Objective, threshold: float) -> list[str]:
+    runs = [run for each in trainings for run in each.runs]
     better = "Larger is better." if objective.maximize else "Smaller is better."
     notes = [
         f"The value of an episode is its {objective.name}. {better} Means and 95 % intervals are over runs.",
-        f"Steps to {threshold:.4g}: until the mean of the last {curves.WINDOW} episodes reached it; median over runs.",
+        f"Steps to {threshold:.4g}: until the mean of the {curves.moving_text(runs)} reached it; median over runs.",
     ]
-    if any(curves.enough(run) < curves.WINDOW for each in trainings for run in each.runs):
-        notes.append("In a short run, means are taken from its middle on, over all episodes up to each point.")
+    if any(curves.enough(run) < curves.WINDOW for run in runs):
+        notes.append("In a short run, a threshold can be reached from its middle on, by the mean of all episodes so far.")
     if any(each.state != "finished" for each in trainings):
         notes.append("Unfinished trainings are shown up to their last episode.")
     if len({each.plan.wrappers for each in trainings}) > 1:
@@ -145,17 +150,19 @@ def _notes(trainings: Sequence[ComparedTraining], objective: Objective, threshol
 def draw(trainings: Sequence[ComparedTraining], objective: Objective, threshold: float) -> Figure:
     """Draw the learning curves."""
     figure, axes = figures.new_figure(width=9.0)
+    within = figures.observed(np.concatenate([run.values for each in trainings for run in each.runs]))
     for k, training in enumerate(trainings):
         at, values = training.curve()
         mean, half = estimates(values)
         runs = len(training.runs)
         title = f"{training.name} ({runs} {'run' if runs == 1 else 'runs'})"
-        colour, style = figures.COLOURS[k % len(figures.COLOURS)], ("-", "--", ":")[k // len(figures.COLOURS) % 3]
-        figures.curve_with_band(axes, at, mean, half, title, colour=colour, style=style)
-    axes.axhline(threshold, color=figures.QUIET, linestyle=":", linewidth=1.2, label=f"threshold {threshold:.4g}")
-    value = f"mean of {curves.WINDOW} episodes\n[{objective.name}]"
+        colour, style = COLOURS[k % len(COLOURS)], ("-", "--", ":")[k // len(COLOURS) % 3]
+        figures.curve_with_band(axes, at, mean, half, title, within=within, colour=colour, style=style)
+    axes.axhline(threshold, color=QUIET, linestyle=":", linewidth=1.2, label=f"threshold {threshold:.4g}")
+    value = f"mean of the {curves.moving_text([run for each in trainings for run in each.runs])}\n[{objective.name}]"
     figures.label(axes, x="environment steps", y=value, title=f"{trainings[0].plan.env_id}: learning curves")
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     figures.legend(axes)
     return figure
 

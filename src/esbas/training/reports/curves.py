@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from esbas.columns import Array
+from esbas.objective import Objective
 from esbas.training.runs.episode_log import Episodes
 
 WINDOW = 50  # episodes
@@ -13,7 +14,7 @@ LATE = 0.25  # share of episodes that count as the end of a run
 
 
 def enough(run: Episodes) -> int:
-    """The number of episodes from which on a moving mean is shown: the window, or half of the episodes of a short run."""
+    """The number of episodes from which on a mean can reach a threshold: the window, or half of the episodes of a short run."""
     return min(WINDOW, (len(run) + 1) // 2)
 
 
@@ -22,10 +23,26 @@ def late(episodes: int) -> int:
     return max(1, round(LATE * episodes))
 
 
-def grid(runs: Sequence[Episodes]) -> Array:
-    """Steps, (X,), from where all runs have enough episodes to the end of the shortest run."""
-    first, last = max(int(run.steps[enough(run) - 1]) for run in runs), min(int(run.steps[-1]) for run in runs)
+def grid(runs: Sequence[Episodes], *, settled: bool = False) -> Array:
+    """Steps, (X,), from where all runs have an episode, or enough of them if `settled`, to the end of the shortest run."""
+    first = max(int(run.steps[enough(run) - 1 if settled else 0]) for run in runs)
+    last = min(int(run.steps[-1]) for run in runs)
     return np.unique(np.linspace(min(first, last), last, POINTS).astype(np.int64))
+
+
+def window_text(runs: Sequence[Episodes]) -> str:
+    """The episodes that `last_mean` averages: "the last 50 episodes", or how many there are in shorter runs."""
+    least, most = (min(WINDOW, f(map(len, runs))) for f in (min, max))
+    if least == WINDOW:
+        return f"the last {WINDOW} episodes"
+    if least == most:
+        return "the only episode" if most == 1 else f"all {most} episodes"
+    return f"the last {least} to {most} episodes"
+
+
+def moving_text(runs: Sequence[Episodes]) -> str:
+    """The episodes that each point of a curve averages."""
+    return f"last {WINDOW} episodes" if max(map(len, runs)) > WINDOW else "episodes so far"
 
 
 def values(run: Episodes, at: Array, *, window: int = WINDOW) -> Array:
@@ -42,6 +59,14 @@ def shares(run: Episodes, names: Sequence[str], at: Array, *, window: int = WIND
 def last_mean(run: Episodes, *, window: int = WINDOW) -> float:
     """The mean value of the last episodes of the run."""
     return float(run.values[-window:].mean())
+
+
+def leader(run: Episodes, objective: Objective) -> str:
+    """The learner that controlled most episodes at the end of the run; among several, the one with the best mean there."""
+    ends = slice(len(run) - late(len(run)), len(run))
+    learners, values = run.learners[ends], run.values[ends]
+    own = {str(name): values[learners == name] for name in np.unique(learners)}
+    return max(own, key=lambda name: (len(own[name]), objective.score(float(own[name].mean()))))
 
 
 def _moving_mean(rows: Array, run: Episodes, at: Array, window: int) -> Array:

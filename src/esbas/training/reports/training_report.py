@@ -10,16 +10,28 @@ from matplotlib.figure import Figure
 
 from esbas.objective import make_objective
 from esbas.reporting import Estimate, Results, Section, estimate, estimates
-from esbas.reporting.figures import COLOURS, curve_with_band, label, legend, new_panels, stacked_shares
+from esbas.reporting.colours import COLOURS, SPOTS
+from esbas.reporting.figures import curve_with_band, label, legend, new_panels, observed, stacked_shares
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder
 from esbas.training.reports import curves
 from esbas.training.reports.evaluations import EvaluationSummary
 from esbas.training.runs.clock import read_clock
-from esbas.training.runs.episode_log import read_episodes, read_faults
+from esbas.training.runs.episode_log import Episodes, read_episodes, read_faults
 from esbas.training.runs.one_run import run_folder
 
 MEMBER_HEADER = "learner", "share of control [%]", "share at the end [%]", "mean value in control", "value at the end", "faults"
+
+RUN_HEADER = (
+    "seed",
+    "episodes",
+    "steps",
+    "value at the end",
+    "value of the whole run",
+    "seconds",
+    "faults",
+    "best learner at the end",
+)
 
 
 class TrainingSummary:
@@ -32,9 +44,9 @@ class TrainingSummary:
         self.runs = {seed: run for seed, run in played.items() if len(run)}
         self.faults = {seed: read_faults(directories[seed]) for seed in self.runs}
         self.names = list(training.plan.recipe.names)
-        objective = make_objective(training.plan.objective)
-        self.unit = objective.name
-        self.evaluations = EvaluationSummary(self.runs, directories, objective)
+        self.objective = make_objective(training.plan.objective)
+        self.unit = self.objective.name
+        self.evaluations = EvaluationSummary(self.runs, directories, self.objective)
         clocks = {seed: read_clock(directories[seed]) for seed in self.runs}
         self.seconds = {seed: math.nan if clock is None else clock.seconds for seed, clock in clocks.items()}
 
@@ -47,6 +59,15 @@ class TrainingSummary:
     def whole(self) -> Estimate:
         """The mean value of all episodes, over runs."""
         return estimate([run.values.mean() for run in self.runs.values()])
+
+    def seeds(self) -> list[list[object]]:
+        """A row per run, see RUN_HEADER."""
+        return [self._seed(seed, run) for seed, run in self.runs.items()]
+
+    def _seed(self, seed: int, run: Episodes) -> list[object]:
+        values = curves.last_mean(run), float(run.values.mean())
+        counts = len(run), int(run.steps[-1])
+        return [str(seed), *counts, *values, self.seconds[seed], len(self.faults[seed]), curves.leader(run, self.objective)]
 
     def members(self) -> list[list[object]]:
         """A row per learner, see MEMBER_HEADER."""
@@ -73,16 +94,8 @@ class TrainingSummary:
             "value of the whole run": self.whole,
             **self.evaluations.as_dict(),
             "runs": {
-                str(seed): {
-                    "episodes": len(run),
-                    "steps": int(run.steps[-1]),
-                    "value at the end": curves.last_mean(run),
-                    "value of the whole run": float(run.values.mean()),
-                    "seconds": self.seconds[seed],
-                    "faults": len(self.faults[seed]),
-                    **self.evaluations.as_dict(seed),
-                }
-                for seed, run in self.runs.items()
+                str(row[0]): dict(zip(RUN_HEADER[1:], row[1:], strict=True)) | self.evaluations.as_dict(int(str(row[0])))
+                for row in self.seeds()
             },
             "members": [dict(zip(MEMBER_HEADER, row, strict=True)) for row in self.members()],
         }
@@ -93,16 +106,21 @@ class TrainingSummary:
         at = curves.grid(runs)
         figure, (above, below) = new_panels(2, height=7.0, share_x=True)
         if len(runs) == 1:
-            above.plot(runs[0].steps, runs[0].values, ".", color=COLOURS[7], alpha=0.35, markersize=3, label="single episodes")
+            (dots,) = above.plot(
+                runs[0].steps, runs[0].values, ".", color=SPOTS, alpha=0.45, markersize=3, label="single episodes"
+            )
+            dots.set_rasterized(True)  # there can be 100,000
         mean, half = estimates([curves.values(run, at) for run in runs])
-        over = f"mean of the last {curves.WINDOW} episodes" + (f",\n{len(runs)} runs, 95 % band" if len(runs) > 1 else "")
-        curve_with_band(above, at, mean, half, over, colour=COLOURS[0])
+        window, within = curves.moving_text(runs), observed(np.concatenate([run.values for run in runs]))
+        over = f"mean of the {window}" + (f",\n{len(runs)} runs, 95 % band" if len(runs) > 1 else "")
+        curve_with_band(above, at, mean, half, over, within=within, colour=COLOURS[0])
         label(above, x="", y=f"value of an episode\n[{self.unit}]", title=f"{self.plan.env_id}: value")
         legend(above)
         control = np.mean([curves.shares(run, self.names, at) for run in runs], axis=0)
         stacked_shares(below, at, control, self.names)
         title = f"Learner in control, selected by {self.plan.selector}"
-        label(below, x="environment steps", y=f"share of the last {curves.WINDOW}\nepisodes [%]", title=title)
+        label(below, x="environment steps", y=f"share of the\n{window} [%]", title=title)
+        below.xaxis.set_major_formatter("{x:,.0f}")
         legend(below, reverse=True)
         return figure
 
@@ -112,52 +130,96 @@ def publish(results: Results, training: TrainingFolder) -> None:
     summary = TrainingSummary(training)
     if not summary.runs:
         return
-    rows = summary.members()
+    rows, seeds = summary.members(), summary.seeds()
     results.table("members", MEMBER_HEADER, rows)
+    results.table("runs", RUN_HEADER, seeds)
     results.figure("training", summary.figure())
     results.summary(summary.summary())
-    results.report(f"Training on {summary.plan.env_id}", _sections(summary, rows))
+    results.report(f"Training on {summary.plan.env_id}", _sections(summary, rows, seeds))
     best = max(range(len(rows)), key=lambda k: float(str(rows[k][2])))
     print_table(f"Learners on {summary.plan.env_id}", MEMBER_HEADER, rows, bold=[best])
-    over = f"{len(summary.runs)} runs" if len(summary.runs) > 1 else "one run"
     print_text(
-        f"Mean value ({summary.unit}) of the last {curves.WINDOW} episodes: {summary.end}, of all: {summary.whole}, over {over}.",
+        f"{_result(summary)} {_time(summary)}",
         *summary.evaluations.sentences(),
         f"Report: {results.folder / 'report.html'}",
         f"Watch the best policy: esbas evaluate {results.folder}",
     )
 
 
-def _sections(summary: TrainingSummary, rows: list[list[object]]) -> list[Section]:
-    window, late = curves.WINDOW, f"{curves.LATE:.0%}"
-    runs = len(summary.runs)
-    notes = [
-        f"Mean value of an episode ({summary.unit}) over the last {window} episodes: {summary.end}; over all: {summary.whole}."
-    ]
-    notes.append(
-        f"{runs} runs with different seeds, 95 % intervals over runs."
-        if runs > 1
-        else "One run: no interval. For more runs: `--seeds 0 1 2`."
+def _result(summary: TrainingSummary) -> str:
+    """The main numbers in a sentence."""
+    window, runs = curves.window_text(list(summary.runs.values())), len(summary.runs)
+    whole = "" if window.startswith(("all", "the only")) else f"; of all episodes: {summary.whole}"
+    over = f", over {runs} runs with 95 % intervals" if runs > 1 else ", in one run"
+    return f"Mean value ({summary.unit}) of {window}: {summary.end}{whole}{over}."
+
+
+def _time(summary: TrainingSummary) -> str:
+    """How long the runs took."""
+    seconds = [value for value in summary.seconds.values() if math.isfinite(value)]
+    if not seconds:
+        return ""
+    each = f" ({_duration(sum(seconds) / len(seconds))} each on average)" if len(seconds) > 1 else ""
+    return f"Training time: {_duration(sum(seconds))}{each}."
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def _sections(summary: TrainingSummary, rows: list[list[object]], seeds: list[list[object]]) -> list[Section]:
+    runs, late = list(summary.runs.values()), f"{curves.LATE:.0%}"
+    more = "" if len(runs) > 1 else " For more runs and intervals: `--seeds 0 1 2`."
+    band = " The band is cut off at the smallest and the largest value of an episode." if len(runs) > 1 else ""
+    start = (
+        f" The first points average the episodes so far, up to {curves.WINDOW}." if max(map(len, runs)) > curves.WINDOW else ""
     )
-    notes += summary.evaluations.sentences()
-    sections = [
-        Section("Results", " ".join(notes), figure="training", caption="Value of the episodes, and the learner in control.")
+    return [
+        Section(
+            "Results",
+            f"{_result(summary)} {_time(summary)}{more}",
+            figure="training",
+            caption=f"Value of the episodes, and the learner in control.{start}{band}",
+        ),
+        Section(
+            "Runs",
+            f"""The value at the end is the mean of {curves.window_text(runs)}. The best learner at the end controlled most of the
+            last {late} of the episodes.""",
+            table=(RUN_HEADER, seeds),
+        ),
+        *_evaluation_sections(summary),
+        Section(
+            "Learners",
+            f"Every learner learns from every episode. The end of a run is the last {late} of its episodes.",
+            table=(MEMBER_HEADER, rows),
+        ),
+        _portfolio(summary),
+        *_fault_sections(summary),
     ]
-    about = f"Every learner learns from every episode. The end of a run is the last {late} of its episodes."
-    sections.append(Section("Learners", about, table=(MEMBER_HEADER, rows)))
-    faults = [(seed, *fault) for seed, of_run in summary.faults.items() for fault in of_run]
-    if faults:
-        header = "seed", "episode", "learner", "where", "dismissed for [episodes]", "message"
-        counts = Counter(str(fault[2]) for fault in faults)
-        text = "Faults: " + ", ".join(f"{name} {count}" for name, count in counts.items())
-        text += ". A learner that fails is dismissed for 1, 2, 4, ... episodes; the run continues with the others."
-        sections.append(
-            Section("Faults", text, table=(header, faults[:50]), caption="The first 50 faults." if len(faults) > 50 else "")
-        )
-    defaults = "From `portfolio.toml`. Omitted options use the defaults of the algorithm."
-    portfolio = [(member.name, member.algorithm, _options(member.options)) for member in summary.plan.recipe.members]
-    sections.append(Section("Portfolio", defaults, table=(("learner", "algorithm", "options"), portfolio)))
-    return sections
+
+
+def _evaluation_sections(summary: TrainingSummary) -> list[Section]:
+    sentences = summary.evaluations.sentences()
+    return [Section("Best policy", " ".join(sentences))] if sentences else []
+
+
+def _portfolio(summary: TrainingSummary) -> Section:
+    text = "From `portfolio.toml`. Omitted options use the defaults of the algorithm."
+    members = [(member.name, member.algorithm, _options(member.options)) for member in summary.plan.recipe.members]
+    return Section("Portfolio", text, table=(("learner", "algorithm", "options"), members))
+
+
+def _fault_sections(summary: TrainingSummary) -> list[Section]:
+    faults = [(str(seed), *fault) for seed, of_run in summary.faults.items() for fault in of_run]
+    if not faults:
+        return []
+    header = "seed", "episode", "learner", "where", "dismissed for [episodes]", "message"
+    counts = Counter(str(fault[2]) for fault in faults)
+    text = "Faults: " + ", ".join(f"{name} {count}" for name, count in counts.items())
+    text += ". A learner that fails is dismissed for 1, 2, 4, ... episodes; the run continues with the others."
+    return [Section("Faults", text, table=(header, faults[:50]), caption="The first 50 faults." if len(faults) > 50 else "")]
 
 
 def _options(options: Mapping[str, Any]) -> str:
