@@ -34,7 +34,9 @@ class Command:
 
 COMMANDS = {
     "train": Command("esbas.training.commands.train:Train", "Train a portfolio of learners on any Gymnasium task."),
-    "resume": Command("esbas.training.commands.resume:Resume", "Continue a stopped or killed training, with the same results."),
+    "resume": Command(
+        "esbas.training.commands.resume:Resume", "Continue a stopped or killed training with the same results, or extend it."
+    ),
     "evaluate": Command("esbas.training.commands.evaluate:Evaluate", "Play, and render, the best policy of a training."),
     "export": Command("esbas.training.commands.export:Export", "Write the best policy of a training for use without esbas."),
     "compare": Command(

@@ -12,6 +12,14 @@ from esbas.training import Train, read_recipe, recipe_of
 MEMBERS = "tabular_q(rate=0.1)", "tabular_q(rate=0.5)", "random", "training.observed:Counting"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_report():
+    """Skip the report, which takes longer than these trainings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("esbas.training.commands.train.publish", lambda *_: None)
+        yield
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     out = tmp_path_factory.mktemp("warm") / "source"
@@ -65,7 +73,6 @@ def test_one_member_starts_from_another(source):
 
 
 def test_a_warm_training_from_end_to_end(source, tmp_path, monkeypatch):
-    monkeypatch.setattr("esbas.training.commands.train.publish", lambda *_: None)
     out = tmp_path / "it"
     words = ["train", "CliffWalking-v1", "--members", *MEMBERS, "--episodes", "3", "--start-from", str(source)]
     assert cli.main([*words, "--out", str(out), "--no-tensorboard"]) == 0
@@ -117,8 +124,7 @@ def test_folders_without_a_checkpoint_and_damaged_folders(source, tmp_path):
         started(recipe_of(MEMBERS), folder=broken)
 
 
-def test_dqn_starts_from_a_dqn(tmp_path, monkeypatch):
-    monkeypatch.setattr("esbas.training.commands.train.publish", lambda *_: None)
+def test_dqn_starts_from_a_dqn(tmp_path):
     out, small = tmp_path / "it", "dqn(hidden=[8], batch=8, learning_starts=20)"
     assert cli.main(["train", "CartPole-v1", "--members", small, "--steps", "60", "--out", str(out), "--no-tensorboard"]) == 0
     config = Train("CartPole-v1", steps=60, start_from=out)

@@ -18,7 +18,7 @@ try:
     from tensorboard.summary.writer.record_writer import RecordWriter
 except ImportError as error:
     message = "TensorBoard logs need TensorBoard, but it is not installed"
-    raise MissingExtraError(f"{message}: pip install 'esbas[deep]', or use --no-tensorboard") from error
+    raise MissingExtraError(f"{message}: pip install tensorboard (part of 'esbas[deep]'), or use --no-tensorboard") from error
 
 
 class TensorBoardWriter(Callback):
