@@ -21,7 +21,7 @@ class Plan:
     """What to train on which task, and for how long. The same plan and seed build the same run, in any process.
 
     Attributes:
-        env_id: of a Gymnasium environment.
+        env_id: the name of the task with its options; see `make_task`.
         recipe: the portfolio.
         selector: a name; see `esbas.selectors.make_selector`.
         scale: "auto", "raw", or "LOW,HIGH".
@@ -29,9 +29,10 @@ class Plan:
         epochs: the lengths of the epochs; none: the selector's default.
         objective: a name; see `esbas.objective.make_objective`.
         steps, episodes: the budget, in one of the two.
-        wrappers: of the environment, the innermost first; see `make_task`.
+        wrappers: of the environment, the innermost first, with those that make observations fit the portfolio; see `make_task`.
         max_steps: an episode with more steps is an error.
         time_limit: in seconds, for each learning call of a member.
+        env: an environment, or what creates it, if the name is not enough.
     """
 
     env_id: str
@@ -46,6 +47,7 @@ class Plan:
     wrappers: tuple[str, ...] = ()
     max_steps: int = 100_000
     time_limit: float | None = None
+    env: Any = None
 
     def __post_init__(self) -> None:
         budget = {"steps": self.steps, "episodes": self.episodes}
@@ -56,7 +58,7 @@ class Plan:
         read_scale(self.scale)
 
     def task(self, *, render_mode: str | None = None) -> Any:
-        return make_task(self.env_id, wrappers=self.wrappers, render_mode=render_mode)
+        return make_task(self.env_id if self.env is None else self.env, wrappers=self.wrappers, render_mode=render_mode)
 
     def start(self, seed: int) -> esbas.Run:
         """Build a new run."""
