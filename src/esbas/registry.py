@@ -119,7 +119,9 @@ def import_place(place: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and f"{place}.".startswith(f"{error.name}."):
             raise unknown("module", place, [], "install it, or run from the folder that contains it") from error
-        raise MissingExtraError(f"module {place!r} needs {error.name!r}, which is not installed: install it{where(error)}") from error
+        raise MissingExtraError(
+            f"module {place!r} needs {error.name!r}, which is not installed: install it{where(error)}"
+        ) from error
     except Exception as error:  # whatever the code of a plug-in raises
         problem = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else describe(error).splitlines()[0]
         message = f"module {place!r} must be importable, but {problem}"

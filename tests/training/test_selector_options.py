@@ -8,7 +8,7 @@ import pytest
 from esbas import cli
 from esbas.errors import InvalidValueError
 from esbas.training import open_folder
-from esbas.training.runs.plan import read_scale
+from esbas.training.selectors import read_scale
 
 MEMBERS = ["--members", "tabular_q(rate=0.1)", "tabular_q(rate=0.5)"]
 QUICK = ["train", "FrozenLake-v1", *MEMBERS, "--episodes", "30", "--no-tensorboard", "--out", "here"]

@@ -30,7 +30,8 @@ _DECISIVE = (
 class Train:
     """Train a portfolio of learners on a Gymnasium task. One learner controls each episode; all learn from all episodes.
 
-    esbas train CartPole-v1 trains six DQNs, esbas train FrozenLake-v1 trains tables. esbas train --example writes a commented portfolio to start from.
+    esbas train CartPole-v1 trains six DQNs, and esbas train FrozenLake-v1 trains tables. esbas train --example writes a commented
+    portfolio to start from.
     """
 
     env_id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = ""
@@ -136,7 +137,9 @@ class Train:
         if self.in_python is None:
             return
         if not callable(self.env):
-            require(len(self.seeds) == 1, "an environment is used for one seed", "give a function that creates it", seeds=self.seeds)
+            require(
+                len(self.seeds) == 1, "an environment is used for one seed", "give a function that creates it", seeds=self.seeds
+            )
         remedy = "define it in a module, or use jobs=1"
         require(self.jobs == 1, "env is a function that other processes can import", remedy, env=self.task, jobs=self.jobs)
 

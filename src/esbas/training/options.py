@@ -34,7 +34,9 @@ _SYNONYMS = {
 }
 """What an option may be called elsewhere."""
 _MEMORY = "buffer_size", "memory_size", "replay_size", "capacity"
-_SHARED = "the replay memory is shared by all members: set capacity under [replay] in a portfolio file, as esbas train --example does"
+_SHARED = (
+    "the replay memory is shared by all members: set capacity under [replay] in a portfolio file, as esbas train --example does"
+)
 
 
 def read_call(text: str) -> tuple[str, dict[str, Any]]:

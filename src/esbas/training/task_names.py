@@ -29,6 +29,8 @@ def create(text: str, render_mode: str | None) -> Task:
     place, own = split_path(name)
     task: Task | None = None
     given = options if render_mode is None else options | {"render_mode": render_mode}  # not every environment has this argument
+    if ":" in own:  # gymnasium.make would import what is before it
+        raise InvalidValueError(f"an environment must be named with one colon at most, but got {name!r}: remove the others")
     if "render_mode" in options:
         raise InvalidValueError(f"environment {text!r} must not be given 'render_mode', which esbas sets itself: remove it")
     with error_context(f"environment {text!r}", rule="must start", remedy="fix the environment, or choose another"):
@@ -36,10 +38,7 @@ def create(text: str, render_mode: str | None) -> Task:
         if module is not None and not own:
             own = _only_task(module, place)
         maker = None if module is None or own in gymnasium.registry else _attribute(module, own)
-        if maker is not None:
-            task = call(maker, given, text)
-        else:
-            task = _made(own, given, text)
+        task = _made(own, given, text) if maker is None else call(maker, given, text)
     if task is None:
         names = [*reversed(gymnasium.registry), *(() if module is None else (each.__name__ for each in _classes(module)))]
         raise unknown("environment", text, [f"{place}:{known}" if place else known for known in names], _ELSEWHERE)
@@ -56,7 +55,7 @@ def call(maker: Any, options: Mapping[str, Any], name: str) -> Task:
     """The environment that a class or function creates."""
     if not callable(maker):
         raise InvalidValueError(f"a task must be a class or function that creates an environment, but {name!r} is {maker!r}")
-    _check_options(maker, options, name)
+    _check_options(maker, options)
     return checked_task(maker(**options), name)
 
 
@@ -118,7 +117,7 @@ def _made(own: str, options: Mapping[str, Any], text: str) -> Task | None:
             if options and spec is not None and spec.entry_point is not None:
                 entry = spec.entry_point
                 plain = {key: value for key, value in options.items() if key not in _OF_MAKE}
-                _check_options(load_env_creator(entry) if isinstance(entry, str) else entry, plain, text, also=_OF_MAKE)
+                _check_options(load_env_creator(entry) if isinstance(entry, str) else entry, plain, also=_OF_MAKE)
             made: Any = gymnasium.make(own, **options)
             return checked_task(made, text)
         except gymnasium.error.NamespaceNotFound:
@@ -127,7 +126,7 @@ def _made(own: str, options: Mapping[str, Any], text: str) -> Task | None:
             return None
 
 
-def _check_options(maker: Callable[..., Any], options: Mapping[str, Any], name: str, also: Sequence[str] = ()) -> None:
+def _check_options(maker: Callable[..., Any], options: Mapping[str, Any], *, also: Sequence[str] = ()) -> None:
     """Raise an error for an option that the class or function does not have."""
     try:
         parameters = inspect.signature(maker).parameters
@@ -151,13 +150,15 @@ def _attribute(module: ModuleType, name: str) -> Any:
 def _only_task(module: ModuleType, place: str) -> str:
     """The name of the only task in a module."""
     ids = _registered(module)
-    entries = [gymnasium.registry[each].entry_point for each in ids]
+    entries: list[Any] = [gymnasium.registry[each].entry_point for each in ids]
     classes = [each for each in _classes(module) if each not in entries and f"{module.__name__}:{each.__name__}" not in entries]
     names = [*ids, *(each.__name__ for each in classes)]
     if len(names) != 1:
         listed = ", ".join(f"{place}:{each}" for each in names)
         message = f"{place!r} must have exactly one task to be named like this, but has {len(names) or 'none'}"
-        raise InvalidValueError(f"{message}: " + (f"name one of {listed}" if names else "define a subclass of gymnasium.Env in it"))
+        raise InvalidValueError(
+            f"{message}: " + (f"name one of {listed}" if names else "define a subclass of gymnasium.Env in it")
+        )
     return names[0]
 
 

@@ -15,8 +15,8 @@ _OWN = "esbas", "gymnasium"  # packages whose import does not run code from else
 def check_modules(config: Train, portfolio: Mapping[str, Any], folder: Path) -> None:
     """Raise a TrustError if the task, the selector, the objective, a wrapper or a member is in a module.
 
-    Nothing is imported. Only registered tasks in modules of esbas and Gymnasium are allowed, because such a module is imported and
-    nothing else: any other part is also called with options from the folder.
+    Nothing is imported. Only registered tasks in modules of esbas and Gymnasium are allowed, because such a module is imported
+    and nothing else: any other part is also called with options from the folder.
 
     Args:
         config: the options of the training.
@@ -35,7 +35,8 @@ def _parts(config: Train, portfolio: Mapping[str, Any]) -> Iterator[tuple[str, s
     task, options = split_options(config.env_id)
     place, name = split_path(task)
     called = all(part.isidentifier() for part in name.split("."))  # a class or function; ids have dashes
-    if config.env is None and place and (called or place.partition(".")[0] not in _OWN):
+    own = place.partition(".")[0] in _OWN and not place.endswith(".py") and ":" not in name
+    if config.env is None and place and (called or not own):
         yield "task", task
     for text in _texts(options):
         if ":" in text:  # some tasks import what an option names

@@ -132,7 +132,7 @@ for _name, _algorithm in _BUILT_IN.items():
 
 NUMBER_ACTIONS = "add --wrappers DiscreteActions, which numbers all combinations"
 _ON_POLICY = {
-    *("ppo", "a2c", "a3c", "trpo", "acktr", "reinforce", "vpg", "sarsa", "recurrentppo", "maskableppo", "ppolstm", "impala"),
+    *("ppo", "a2c", "a3c", "trpo", "acktr", "reinforce", "vpg", "sarsa", "recurrentppo", "maskableppo", "ppolstm", "impala")
 }
 _OFF_POLICY = "for discrete actions use dqn or sb3.qrdqn, for continuous actions sb3.sac, sb3.td3 or sb3.tqc"
 

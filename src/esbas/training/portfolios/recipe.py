@@ -95,7 +95,9 @@ def default_recipe(env: Any) -> Recipe:
     """
     kind = kind_of(env.action_space)
     if kind == OTHER:
-        message = f"default portfolios need actions 0, ..., n - 1 or continuous actions, but the action space is {env.action_space}"
+        message = (
+            f"default portfolios need actions 0, ..., n - 1 or continuous actions, but the action space is {env.action_space}"
+        )
         own = "wrap the task, or give a learner that supports it, as --members module:Class"
         raise SpaceError(f"{message}: " + (NUMBER_ACTIONS if number_of(env.action_space) else own))
     if kind == DISCRETE and fits_a_table(env.observation_space, int(env.action_space.n)):

@@ -9,8 +9,8 @@ from esbas import session
 from esbas.errors import require
 from esbas.learner import Learner
 from esbas.objective import make_objective
-from esbas.selectors import ScaleSpec, make_selector
 from esbas.training.portfolios.recipe import Recipe
+from esbas.training.selectors import read_scale, read_selector
 from esbas.training.tasks import make_task
 
 ASSUMED_LENGTH = 1000  # steps of an episode without a time limit, for learning-rate schedules
@@ -23,7 +23,7 @@ class Plan:
     Attributes:
         env_id: the name of the task with its options; see `make_task`.
         recipe: the portfolio.
-        selector: a name; see `esbas.selectors.make_selector`.
+        selector: a name, with options as in "ssbas(xi=1)"; see `esbas.training.selectors.read_selector`.
         scale: "auto", "raw", or "LOW,HIGH".
         xi: of UCB1; None: the selector's default.
         epochs: the lengths of the epochs; none: the selector's default.
@@ -86,8 +86,8 @@ class Plan:
         learners = self.recipe.build(env, steps=self._length(env), seed=seed)
         fixed = [learner.name for learner in learners if learner.stationary]
         names = [learner.name for learner in learners]
-        settings: dict[str, Any] = {"scale": read_scale(self.scale), "xi": self.xi, "epochs": self.epochs or None}
-        return env, learners, make_selector(self.selector, names, stationary=fixed, seed=seed, **settings)
+        settings: dict[str, Any] = {"scale": self.scale, "xi": self.xi, "epochs": self.epochs}
+        return env, learners, read_selector(self.selector, names, stationary=fixed, seed=seed, **settings)
 
     def _length(self, env: Any) -> int:
         """The length of the run in steps, for schedules. A budget in episodes assumes that all have the maximal length."""
@@ -95,19 +95,3 @@ class Plan:
             return self.steps
         longest = getattr(env.spec, "max_episode_steps", None) or min(self.max_steps, ASSUMED_LENGTH)
         return int(self.episodes or 1) * int(longest)
-
-
-def read_scale(text: str) -> ScaleSpec:
-    """The scale that an option describes: "auto", "raw", or "LOW,HIGH".
-
-    >>> read_scale("0,500")
-    (0.0, 500.0)
-    """
-    if text in ("auto", "raw"):
-        return "auto" if text == "auto" else None
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        low = high = 0.0
-    require(low < high, "scale is auto, raw, or LOW,HIGH with LOW < HIGH", "such as 0,500", scale=text)
-    return low, high
