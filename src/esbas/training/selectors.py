@@ -36,12 +36,9 @@ def read_selector(
                 f"an option of the selector must be given once, but {text!r} and --{key} are given: remove one"
             )
     options = _checked(name, given) if given else {}
-    settings = {
-        "scale": read_scale(options.pop("scale", scale)),
-        "xi": xi,
-        "epochs": options.pop("epochs", None) or epochs or None,
-    }
-    return make_selector(name, arms, stationary=stationary, seed=seed, options=options, **settings)
+    lengths = options.pop("epochs", None) or epochs or None
+    values = read_scale(options.pop("scale", scale))
+    return make_selector(name, arms, stationary=stationary, scale=values, xi=xi, epochs=lengths, seed=seed, options=options)
 
 
 def _checked(name: str, given: dict[str, Any]) -> dict[str, Any]:

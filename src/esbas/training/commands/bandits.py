@@ -2,11 +2,12 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
 from esbas.bandits import BANDITS, Bandit
+from esbas.errors import InvalidValueError
 from esbas.training.options import parameters_of
 from esbas.training.selectors import OF_BANDITS
 
@@ -22,9 +23,9 @@ class Bandits:
 def main(config: Bandits) -> None:
     """Run `esbas bandits`."""
     if config.name:
-        _describe(config.name, BANDITS.find(config.name))
+        _describe(config.name, _find(config.name))
         return
-    found = {name: BANDITS.find(name) for name in BANDITS}
+    found = {name: _find(name) for name in BANDITS}
     width = max(map(len, found)) + 2
     for setting in dict.fromkeys(each.setting for each in found.values()):
         print(f"For {setting}:")
@@ -33,6 +34,14 @@ def main(config: Bandits) -> None:
                 print(f"  {name:<{width}}{bandit.use}")
         print()
     print("`esbas bandits NAME` describes one; `esbas train TASK --selector NAME` uses it.")
+
+
+def _find(name: str) -> type[Bandit]:
+    """The class of the bandit with this name."""
+    found: Any = BANDITS.find(name)
+    if not (isinstance(found, type) and issubclass(found, Bandit)):
+        raise InvalidValueError(f"{name!r} must be a subclass of esbas.bandits.Bandit, but is {found!r}: name another")
+    return found
 
 
 def _describe(name: str, bandit: type[Bandit]) -> None:

@@ -170,8 +170,8 @@ def check_spaces(algorithm: str, context: BuildContext) -> None:
 
 def _discretize(space: Any) -> str:
     """How to get discrete observations from vectors."""
-    low, high = getattr(space, "low", np.inf), getattr(space, "high", np.inf)
-    bins = min(10, int(LARGEST_TABLE ** (1 / len(low)))) if np.ndim(low) == 1 else 0
+    low, high = np.asarray(getattr(space, "low", np.inf)), np.asarray(getattr(space, "high", np.inf))
+    bins = min(10, int(LARGEST_TABLE ** (1 / len(low)))) if low.ndim == 1 else 0
     if bins < 3 or not (np.isfinite(low).all() and np.isfinite(high).all()):
         return "choose an algorithm for vectors, such as dqn"
     return f'add --wrappers "DiscretizeObservation(bins={bins})"'

@@ -59,7 +59,7 @@ def advice(space: Any) -> str:
 def image_note(env: Any) -> str | None:
     """Advice for images that are larger than learners need, or of which one does not show what moves."""
     space = env.observation_space
-    shape = getattr(space, "shape", None) or ()
+    shape: tuple[int, ...] = getattr(space, "shape", None) or ()
     if str(getattr(space, "dtype", "")) != "uint8" or len(shape) not in (2, 3):
         return None
     height, width = sorted(shape)[-2:]
