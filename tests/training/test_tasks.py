@@ -79,7 +79,7 @@ def test_a_package_before_the_colon_is_imported(tmp_path, monkeypatch):
         ("Moon/Pong-v5", UnknownNameError, "there is no namespace named 'Moon': install the package that registers it, and"),
         ("CartPole", InvalidValueError, "an environment must be named with its version, but got 'CartPole': name 'CartPole-v1'"),
         ("", InvalidValueError, "environment '' must start, but Error: Malformed environment ID"),
-        ("no_such_package:X-v0", MissingExtraError, "environment 'no_such_package:X-v0': No module named 'no_such_package'"),
+        ("no_such_package:X-v0", UnknownNameError, "there is no module named 'no_such_package': install it, or run from"),
     ],
 )
 def test_a_missing_task_raises_a_clear_error(env_id, kind, message):

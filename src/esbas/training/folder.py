@@ -34,7 +34,7 @@ class TrainingFolder:
 
 def command_of(config: Train) -> str:
     """What continues a training, for config.json. A task that has no name can be continued in Python only."""
-    return f"{COMMAND}{shlex.quote(config.task)}" if config.in_python is None else f"{IN_PYTHON}{config.task}))"
+    return f"{COMMAND}{_quoted(config.task)}" if config.in_python is None else f"{IN_PYTHON}{config.task}))"
 
 
 def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> TrainingFolder:
@@ -67,6 +67,11 @@ def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> Trainin
     if not trust:
         check_modules(config, read_toml(text, source=str(path)), folder)
     return TrainingFolder(folder, config, config.plan(read_recipe(text, source=str(path))))
+
+
+def _quoted(text: str) -> str:
+    """The text as a word of a shell, in double quotes if it has single ones."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
 
 
 def _task(command: str) -> str:

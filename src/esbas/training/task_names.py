@@ -55,8 +55,12 @@ def call(maker: Any, options: Mapping[str, Any], name: str) -> Task:
     """The environment that a class or function creates."""
     if not callable(maker):
         raise InvalidValueError(f"a task must be a class or function that creates an environment, but {name!r} is {maker!r}")
-    _check_options(maker, options)
-    return checked_task(maker(**options), name)
+    _check_options(maker, options, also=_OF_MAKE[:1])
+    own = _parameters(maker)
+    limit = options.get("max_episode_steps") if "max_episode_steps" not in own else None
+    given = options if limit is None else {key: value for key, value in options.items() if key != "max_episode_steps"}
+    task = checked_task(maker(**given), name)
+    return task if limit is None else gymnasium.wrappers.TimeLimit(task, limit)
 
 
 def checked_task(task: Any, name: str) -> Task:
@@ -102,7 +106,8 @@ def is_importable(maker: Any) -> bool:
     """Whether another process finds this class or function under its name."""
     module, name = getattr(maker, "__module__", None), getattr(maker, "__qualname__", "<")
     with suppress(EsbasError):
-        return module not in (None, "__main__", "builtins") and "<" not in name and import_object(f"{module}:{name}") is maker
+        local = module in (None, "__main__", "__mp_main__", "builtins") or "<" in name
+        return not local and import_object(f"{module}:{name}") is maker
     return False
 
 
@@ -128,16 +133,20 @@ def _made(own: str, options: Mapping[str, Any], text: str) -> Task | None:
 
 def _check_options(maker: Callable[..., Any], options: Mapping[str, Any], *, also: Sequence[str] = ()) -> None:
     """Raise an error for an option that the class or function does not have."""
-    try:
-        parameters = inspect.signature(maker).parameters
-    except (TypeError, ValueError):  # a signature that Python cannot read
-        return
+    parameters = _parameters(maker)
     if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values()):
         return
     for key in options:
-        if key not in parameters and key != "render_mode":
+        if key not in (*parameters, *also, "render_mode"):
             known = [each for each in (*parameters, *also) if each not in ("self", "render_mode")]
             raise unknown("option of this task", key, known, "" if known else "it has no options")
+
+
+def _parameters(maker: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(maker).parameters
+    except (TypeError, ValueError):  # a signature that Python cannot read: anything may be an option
+        return {"options": inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)}
 
 
 def _attribute(module: ModuleType, name: str) -> Any:

@@ -57,27 +57,22 @@ def advice(space: Any) -> str:
 
 
 def image_note(env: Any) -> str | None:
-    """Advice for images that are larger than learners need, or of which one does not show what moves."""
+    """Advice for single frames: one does not show what moves, and large ones take more time and memory than they are worth."""
     space = env.observation_space
     shape: tuple[int, ...] = getattr(space, "shape", None) or ()
-    if str(getattr(space, "dtype", "")) != "uint8" or len(shape) not in (2, 3):
+    frame = len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3))
+    if str(getattr(space, "dtype", "")) != "uint8" or not frame or min(shape[:2]) < _SMALLEST_IMAGE:
         return None
-    height, width = sorted(shape)[-2:]
-    stacked = "FrameStackObservation" in str(env)
-    large = max(height, width) > _LARGE_IMAGE
-    if min(height, width) < _SMALLEST_IMAGE or (stacked and not large):
-        return None
-    words = []
-    if hasattr(env.unwrapped, "ale"):
+    large, colours = max(shape[:2]) > _LARGE_IMAGE, shape[2] if len(shape) == 3 else 0
+    if large and hasattr(env.unwrapped, "ale"):
         skips = getattr(env.unwrapped, "_frameskip", None) != 1  # the task itself repeats actions
-        words.append('"AtariPreprocessing(frame_skip=1)"' if skips else "AtariPreprocessing")
+        words = ['"AtariPreprocessing(frame_skip=1)"' if skips else "AtariPreprocessing"]
     else:
-        words += ["GrayscaleObservation"] if len(shape) == 3 and shape[-1] == 3 else []
+        words = ["GrayscaleObservation"] if colours == 3 else []
+        words += [f'"ReshapeObservation(shape=[{shape[0]}, {shape[1]}])"'] if colours == 1 else []
         words += ['"ResizeObservation(shape=[84, 84])"'] if large else []
-    words += [] if stacked else [_STACK]
-    opencv = f" (needs OpenCV: {_OPENCV})" if "Preprocessing" in words[0] or large else ""
-    reason = f"Observations are images of {' x '.join(map(str, shape))}"
-    return f"{reason}. Learning is faster with preprocessing: add --wrappers {' '.join(words)}{opencv}."
+    size, opencv = " x ".join(map(str, shape)), f" (they need OpenCV: {_OPENCV})" if large else ""
+    return f"Observations are single images of {size}. To learn faster, add --wrappers {' '.join([*words, _STACK])}{opencv}."
 
 
 def _counts_from_0(space: Any) -> bool:
