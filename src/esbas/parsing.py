@@ -46,7 +46,7 @@ def _shown(hint: Any, field: dataclasses.Field[Any]) -> Any:
     several = typing.get_origin(plain) is tuple
     named = plain is not hint or len(kinds) != 1  # has a name of its own, or is no option or list of a plain type
     metavar = None if named else kinds[0].__name__.upper() + ("..." if several else "")
-    empty = field.default in (None, (), "")
+    empty = field.default in (None, (), "", dataclasses.MISSING)
     return Annotated[hint, tyro.conf.arg(metavar=metavar, help_behavior_hint="" if empty else None)]
 
 

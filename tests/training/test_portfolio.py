@@ -189,5 +189,7 @@ def test_the_length_of_a_run_is_at_least_a_step():
 def test_what_the_learner_sets_itself_is_not_an_option():
     assert RESERVED_OPTIONS
     for option in RESERVED_OPTIONS:
-        with pytest.raises(InvalidValueError, match=f"must not be given '{option}'(, which esbas sets itself|: the replay memory)"):
+        with pytest.raises(
+            InvalidValueError, match=f"must not be given '{option}'(, which esbas sets itself|: the replay memory)"
+        ):
             recipe_of([f"sb3.sac({option}=1)"])
