@@ -233,6 +233,8 @@ def test_an_environment_is_trained_on_in_place():
     assert open_folder(Path("here"), env=env).plan.task().unwrapped is env.unwrapped
     with pytest.raises(InvalidValueError, match="an environment is used for one seed"):
         main(Train(env=env, seeds=(0, 1), out=Path("there"), **QUICK))
+    with pytest.raises(InvalidValueError, match="env_kwargs belong to a task that is given by its name"):
+        main(Train(env=env, env_kwargs=("is_slippery=False",), out=Path("there"), **QUICK))
     with pytest.raises(InvalidValueError, match="a task is given by its name or as env"):
         main(Train("CartPole-v1", env=env, out=Path("there"), **QUICK))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple
 
+import esbas
 from esbas import cli
 from esbas.envs import DiscreteObservations
 from esbas.errors import InvalidValueError, SpaceError
@@ -142,6 +143,8 @@ def test_vector_environments_are_recognised():
         make_task(vector)
     with pytest.raises(InvalidValueError, match="is a vector of 3"):
         make_task(lambda: vector)
+    with pytest.raises(InvalidValueError, match="the environment is a single one"):
+        esbas.run(vector, [], esbas.SSBAS(["a"]), episodes=1)
 
 
 @pytest.fixture

@@ -77,6 +77,8 @@ def test_a_package_before_the_colon_is_imported(tmp_path, monkeypatch):
         ("LunarLander-v2", UnknownNameError, "there is no environment named 'LunarLander-v2': did you mean 'LunarLander-v3'?"),
         ("zzzz", UnknownNameError, "there is no environment named 'zzzz': name a registered one such as 'CartPole-v1', or"),
         ("Moon/Pong-v5", UnknownNameError, "there is no namespace named 'Moon': install the package that registers it, and"),
+        ("ALE/Pong-v5", UnknownNameError, "is in the package ale-py: pip install ale-py, and name it ale_py:ALE/Pong-v5"),
+        ("MinAtar/Asterix-v1", UnknownNameError, "pip install minatar, and name it minatar:MinAtar/Asterix-v1"),
         ("CartPole", InvalidValueError, "an environment must be named with its version, but got 'CartPole': name 'CartPole-v1'"),
         ("", InvalidValueError, "environment '' must start, but Error: Malformed environment ID"),
         ("no_such_package:X-v0", UnknownNameError, "there is no module named 'no_such_package': install it, or run from"),

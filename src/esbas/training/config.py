@@ -136,6 +136,8 @@ class Train:
         """An environment is one object, and a function without a name cannot be sent to another process."""
         if self.in_python is None:
             return
+        remedy = "set them where the environment is created"
+        require(not self.env_kwargs, "env_kwargs belong to a task that is given by its name", remedy, env_kwargs=self.env_kwargs)
         if not callable(self.env):
             require(
                 len(self.seeds) == 1, "an environment is used for one seed", "give a function that creates it", seeds=self.seeds

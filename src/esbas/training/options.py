@@ -15,7 +15,6 @@ from esbas.training.type_hints import describe, fitted
 
 _REMEDY = "give another value, or remove it"
 _MODULE = re.compile(r"\s*([A-Za-z_][\w.]*|[^'\"]*\.py):(?=[A-Za-z_])")  # "module:" or "file.py:" before a name
-_OPTIONS = re.compile(r"\s*((?:[^'\"]*\.py)?[^'\"()]*)(\(.*\))\s*", re.DOTALL)  # a name, and options in parentheses
 _SYNONYMS = {
     **dict.fromkeys(("learning_rate", "lr", "alpha", "step_size"), ("rate", "learning_rate")),
     **dict.fromkeys(("discount", "discount_factor"), ("gamma",)),
@@ -65,11 +64,13 @@ def split_options(text: str) -> tuple[str, dict[str, Any]]:
     >>> split_options("FrozenLake-v1(is_slippery=False)")
     ('FrozenLake-v1', {'is_slippery': False})
     """
-    found = _OPTIONS.fullmatch(text)
-    if found is None:
-        return text.strip(), {}
+    text = text.strip()
+    unquoted = re.split("['\"]", text, maxsplit=1)[0]
+    start = text.find("(", unquoted.rfind(".py") + 1)  # the name of a file may have parentheses
+    if start < 0 or not text.endswith(")"):
+        return text, {}
     try:
-        return found[1].strip(), read_call(f"options{found[2]}")[1]
+        return text[:start].strip(), read_call(f"options{text[start:]}")[1]
     except InvalidValueError:
         rule = "must be a name with options and plain values such as name(key=1.5, other='text')"
         raise InvalidValueError(f"{text!r} {rule}, but is not: put text in quotes, and write each option as key=value") from None

@@ -12,13 +12,15 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import load_env_creator
 
-from esbas.errors import EsbasError, InvalidValueError, unknown
+from esbas.errors import EsbasError, InvalidValueError, UnknownNameError, unknown
 from esbas.registry import import_object, import_place, split_path
 from esbas.training.options import error_context, join_options, split_options
 
 Task = gymnasium.Env[Any, Any]
 _ELSEWHERE = "name a registered one such as 'CartPole-v1', or one that a package registers as 'package:Name-v0'"
 _INSTALL = "install the package that registers it, and name the package as in "
+_PACKAGES = {"ALE/": "ale-py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid", "MinAtar/": "minatar"}
+"""Packages of well-known tasks, by the beginning of their ids."""
 _OF_MAKE = "max_episode_steps", "disable_env_checker"  # options of gymnasium.make itself
 _SINGLE = "give one environment; --seeds 0 1 2 --jobs 3 trains several at the same time"
 
@@ -40,6 +42,9 @@ def create(text: str, render_mode: str | None) -> Task:
         maker = None if module is None or own in gymnasium.registry else _attribute(module, own)
         task = _made(own, given, text) if maker is None else call(maker, given, text)
     if task is None:
+        missing = _elsewhere(own)
+        if missing is not None:
+            raise missing
         names = [*reversed(gymnasium.registry), *(() if module is None else (each.__name__ for each in _classes(module)))]
         raise unknown("environment", text, [f"{place}:{known}" if place else known for known in names], _ELSEWHERE)
     if maker is None and task.spec is not None and task.spec.id != own:
@@ -125,9 +130,18 @@ def _made(own: str, options: Mapping[str, Any], text: str) -> Task | None:
             made: Any = gymnasium.make(own, **options)
             return checked_task(made, text)
         except gymnasium.error.NamespaceNotFound:
-            raise unknown("namespace", own.partition("/")[0], [], _INSTALL + repr(f"package:{own}")) from None
+            raise _elsewhere(own) or unknown("namespace", own.partition("/")[0], [], _INSTALL + repr(f"package:{own}")) from None
         except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
             return None
+
+
+def _elsewhere(own: str) -> UnknownNameError | None:
+    """The error for a well-known task whose package has not been imported."""
+    package = next((each for start, each in _PACKAGES.items() if own.startswith(start)), None)
+    if package is None or any(known.startswith(own.partition("-")[0]) for known in gymnasium.registry):
+        return None
+    remedy = f"pip install {package}, and name it {package.replace('-', '_')}:{own}"
+    return UnknownNameError(f"the task {own!r} is in the package {package}: {remedy}")
 
 
 def _check_options(maker: Callable[..., Any], options: Mapping[str, Any], *, also: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""`esbas train ENV_ID`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
+"""`esbas train TASK`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
 
 import tomllib
 from contextlib import suppress
