@@ -123,6 +123,8 @@ def test_the_advice_for_actions_works(actions):
     env = OneStep(Box(0, 1, (3,)), actions)
     with pytest.raises(SpaceError, match="remove it, or add --wrappers DiscreteActions"):
         recipe_of(["dqn"]).build(env, steps=10, seed=0)
+    with pytest.raises(SpaceError, match="use one for discrete actions such as dqn and add --wrappers DiscreteActions"):
+        recipe_of(["sb3.sac"]).build(env, steps=10, seed=0)
     with pytest.raises(SpaceError, match="add --wrappers DiscreteActions"):
         default_recipe(env)
     assert len(default_recipe(make_task(env, wrappers=["DiscreteActions"])).members) == 6

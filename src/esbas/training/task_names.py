@@ -36,7 +36,7 @@ def create(text: str, render_mode: str | None) -> Task:
     if "render_mode" in options:
         raise InvalidValueError(f"environment {text!r} must not be given 'render_mode', which esbas sets itself: remove it")
     with error_context(f"environment {text!r}", rule="must start", remedy="fix the environment, or choose another"):
-        module = import_place(place) if place else None
+        module = _import(place, own) if place else None
         if module is not None and not own:
             own = _only_task(module, place)
         maker = None if module is None or own in gymnasium.registry else _attribute(module, own)
@@ -133,6 +133,13 @@ def _made(own: str, options: Mapping[str, Any], text: str) -> Task | None:
             raise _elsewhere(own) or unknown("namespace", own.partition("/")[0], [], _INSTALL + repr(f"package:{own}")) from None
         except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
             return None
+
+
+def _import(place: str, own: str) -> ModuleType:
+    try:
+        return import_place(place)
+    except UnknownNameError as error:
+        raise _elsewhere(own) or error from None
 
 
 def _elsewhere(own: str) -> UnknownNameError | None:

@@ -152,8 +152,9 @@ def check_spaces(algorithm: str, context: BuildContext) -> None:
     seen = context.observation_space
     if given not in own.actions:
         message = f"{algorithm} needs {' or '.join(own.actions)} actions, but the action space is {context.action_space}"
-        if DISCRETE in own.actions and number_of(context.action_space):
-            raise SpaceError(f"{message}: remove it, or {NUMBER_ACTIONS}")
+        if given == OTHER and number_of(context.action_space):
+            discrete = "" if DISCRETE in own.actions else "use one for discrete actions such as dqn and "
+            raise SpaceError(f"{message}: remove it, or {discrete}{NUMBER_ACTIONS}")
         fitting = [
             name
             for name, other in _BUILT_IN.items()
