@@ -13,7 +13,7 @@ from esbas import cli, registry
 from esbas.errors import EsbasError, InvalidValueError, SaveFileError
 from esbas.registry import import_object
 from esbas.training import Train, config, main, make_task, open_folder, task_names
-from esbas.training.options import split_options
+from esbas.training.options import join_options, split_options
 from esbas.training.runs.episode_log import read_episodes
 from esbas.training.task_names import complete_name
 from training.programs import assert_same, numbers
@@ -200,6 +200,13 @@ def test_values_are_literals_or_text():
     assert options == {"a": 1000.0, "b": [1, "x"], "c": "8x8", "d": "", "e": None, "f": "x=y", "g": "q"}
     with pytest.raises(InvalidValueError, match="plain values"):
         complete_name("X-v0", ["a=1e999"])
+
+
+@pytest.mark.parametrize("name", ["X-v0", "ns/X-v0", "a:B", "a (1).py:B", "my tasks/b.py", "kl-ucb", "SW-UCB#"])
+def test_names_with_options_are_read_as_they_are_written(name):
+    options = {"a": "it's (1)", "b": [1, {"c": ("d.py", None)}], "e": -1e-3}
+    assert split_options(join_options(name, options)) == (name, options)
+    assert split_options(name) == (name, {})
 
 
 def test_folders_have_readable_names():

@@ -13,6 +13,7 @@ import esbas
 from esbas import cli
 from esbas.envs import DiscreteObservations
 from esbas.errors import InvalidValueError, SpaceError
+from esbas.testing import Corridor
 from esbas.training import Train, default_recipe, make_task, open_folder, recipe_of
 from esbas.training.portfolios.spaces import image_note
 
@@ -53,6 +54,12 @@ class OneStep(gymnasium.Env):
 def test_the_default_portfolio_has_tables_for_discrete_tasks(observations, actions, tables):
     recipe = default_recipe(OneStep(observations, Discrete(actions)))
     assert {member.algorithm != "dqn" for member in recipe.members} == {tables}
+
+
+def test_spaces_of_esbas_itself_count_as_discrete():
+    env = Corridor()
+    assert len(default_recipe(env).build(env, steps=10, seed=0)) >= 2
+    assert "dqn" not in {member.algorithm for member in default_recipe(env).members}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from esbas.errors import SpaceError
+from esbas.spaces import is_discrete
 
 MOST_ACTIONS = 10_000
 MOST_OBSERVATIONS = 1_000_000
@@ -67,7 +68,7 @@ class DiscreteObservations(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 def number_of(space: Any) -> int | None:
     """The number of elements of a space with discrete parts; None for other spaces."""
-    if isinstance(space, spaces.Discrete):
+    if is_discrete(space):
         return int(space.n)
     if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
         return math.prod(_bases(space))
@@ -84,7 +85,7 @@ def parts_of(space: Any) -> list[tuple[Any, Any]]:
 
 def _number(space: Any, element: Any) -> int:
     """The number of an element, 0, ..., `number_of(space)` - 1: its parts are digits, the last one changes fastest."""
-    if isinstance(space, spaces.Discrete):
+    if is_discrete(space):
         return int(element) - int(space.start)
     number = 0
     if isinstance(space, spaces.Dict | spaces.Tuple):
