@@ -43,8 +43,9 @@ def _shown(hint: Any, field: dataclasses.Field[Any]) -> Any:
     """The type with its name in the help. Empty defaults are not shown: the descriptions say what they mean."""
     plain = typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
     kinds = [each for each in typing.get_args(plain) if each not in (types.NoneType, Ellipsis)]
-    several = typing.get_origin(plain) is tuple
-    named = plain is not hint or len(kinds) != 1  # has a name of its own, or is no option or list of a plain type
+    several = typing.get_origin(plain) in (tuple, list)
+    own = any(getattr(each, "metavar", None) for each in getattr(hint, "__metadata__", ()))
+    named = own or len(kinds) != 1 or not isinstance(kinds[0], type)  # by itself, or not optional or a list of one plain type
     metavar = None if named else kinds[0].__name__.upper() + ("..." if several else "")
     empty = field.default in (None, (), "", dataclasses.MISSING)
     return Annotated[hint, tyro.conf.arg(metavar=metavar, help_behavior_hint="" if empty else None)]

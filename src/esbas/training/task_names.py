@@ -48,8 +48,8 @@ def create(text: str, render_mode: str | None) -> Task:
         names = [*reversed(gymnasium.registry), *(() if module is None else (each.__name__ for each in _classes(module)))]
         raise unknown("environment", text, [f"{place}:{known}" if place else known for known in names], _ELSEWHERE)
     if maker is None and task.spec is not None and task.spec.id != own:
-        remedy = f"name {f'{place}:{task.spec.id}' if place else task.spec.id!r}"
-        raise InvalidValueError(f"an environment must be named with its version, but got {name!r}: {remedy}")
+        known = f"{place}:{task.spec.id}" if place else task.spec.id
+        raise InvalidValueError(f"an environment must be named with its version, but got {name!r}: name {known!r}")
     modes = task.metadata.get("render_modes") or []
     if render_mode is not None and render_mode not in modes:
         raise unknown(f"render mode of environment {text!r}", render_mode, modes)
