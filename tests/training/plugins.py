@@ -42,6 +42,11 @@ class Patient(Selector):
         return Pick(among[self.number // self.patience % len(among)])
 
 
+class Demanding(Patient):
+    def __init__(self, arms: Any, *, needed: int) -> None:
+        super().__init__(arms, patience=needed)
+
+
 def negative_length(trajectory: Trajectory) -> float:
     return -float(len(trajectory))
 

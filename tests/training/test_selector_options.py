@@ -104,6 +104,7 @@ def read(text, **more):
         ("ssbas(bandit='klucbb')", "there is no bandit named 'klucbb': did you mean 'klucb'?"),
         ("ssbas(3)", "'ssbas(3)' must be a name with options and plain values such as"),
         ("training.plugins:Patient(patienc=3)", "did you mean 'patience'?"),
+        ("training.plugins:Demanding", "selector 'training.plugins:Demanding' must be created, but TypeError: "),
         ("training.plugins:BRIEF", "must name a selector or a bandit, but names"),
     ],
 )

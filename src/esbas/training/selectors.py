@@ -1,12 +1,13 @@
 """Selectors from text such as "ssbas(xi=1)": options are those of the selector, or of the bandit that it is made of."""
 
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from esbas.bandits import Bandit, make_bandit
 from esbas.errors import InvalidValueError, require
 from esbas.selectors import BanditSelector, ScaleSpec, Selector, find_selector, make_selector
-from esbas.training.options import checked, parameters_of, split_options
+from esbas.training.options import checked, error_context, parameters_of, split_options
 
 _OF_SELECTORS = "self", "arms", "seed", "stationary"  # set by the training
 OF_BANDITS = "n_arms", "rng", "memory", "spread"
@@ -38,7 +39,9 @@ def read_selector(
     options = _checked(name, given) if given else {}
     lengths = options.pop("epochs", None) or epochs or None
     values = read_scale(options.pop("scale", scale))
-    return make_selector(name, arms, stationary=stationary, scale=values, xi=xi, epochs=lengths, seed=seed, options=options)
+    own = error_context(f"selector {text!r}", rule="must be created", remedy="fix it") if ":" in name else nullcontext()
+    with own:  # a class of your own can raise anything
+        return make_selector(name, arms, stationary=stationary, scale=values, xi=xi, epochs=lengths, seed=seed, options=options)
 
 
 def _checked(name: str, given: dict[str, Any]) -> dict[str, Any]:
