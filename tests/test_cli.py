@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ import pytest
 
 import esbas
 from esbas import cli, experiments
+from esbas.bandits import BANDITS
 from esbas.errors import InvalidValueError
 
 
@@ -117,11 +119,49 @@ def test_unexpected_errors_keep_their_traceback(command):
 
 
 @pytest.mark.parametrize("words", [[name] for name in cli.COMMANDS] + [["reproduce", name] for name in experiments.summaries()])
-def test_every_command_has_help(words, capsys):
+def test_every_command_has_help_with_real_defaults(words, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([*words, "--help"])
     assert stop.value.code == 0
-    assert f"esbas {' '.join(words)}" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert f"esbas {' '.join(words)}" in text
+    assert [wrong for wrong in ("None", "(default: )", "(default: '')") if wrong in text] == []
+
+
+def test_every_option_of_a_training_says_its_default(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["train", "--help"])
+    words = " ".join(capsys.readouterr().out.replace("│", " ").replace("|", " ").split()).partition("--help")[2]
+    options = [text for text in re.split(r" --(?=[a-z][a-z-]* [A-Z]+)", words)[1:] if not text.startswith("no-")]
+    assert len(options) >= 18
+    assert [text for text in options if "default" not in text.lower()] == []
+
+
+def test_help_of_train_loads_nothing_that_only_a_training_needs():
+    program = """
+import sys
+from esbas.cli import main
+try:
+    main(["train", "--help"])
+except SystemExit:
+    print(*sys.modules)
+"""
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "tyro" in loaded
+    assert {"gymnasium", "matplotlib", "scipy", "numba", "rich", "torch"}.isdisjoint(loaded)
+
+
+def test_bandits_are_listed_and_described(capsys):
+    assert cli.main(["bandits"]) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {name} " in text for name in BANDITS)
+    assert "For learning arms:" in text
+    assert cli.main(["bandits", "kl-ucb"]) == 0
+    text = capsys.readouterr().out
+    assert "The largest q with n_k kl(x_k, q)" in text
+    assert "Options: c=0.0." in text
+    assert cli.main(["bandits", "ucb"]) == 2
+    assert "did you mean 'ucb1'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"], ["reproduce", "--help"]])

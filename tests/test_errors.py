@@ -22,6 +22,19 @@ def test_the_nearest_name_is_suggested():
 
 
 @pytest.mark.parametrize(
+    ("name", "known", "nearest"),
+    [
+        ("ucb", ["ducb", "ucbtuned", "ucb1", "ucbv"], "ucb1"),  # the shortest that starts with it
+        ("UCB", ["ducb", "ucb1"], "ucb1"),
+        ("sac", ["sb3.sac", "sad"], "sb3.sac"),  # after a dot
+        ("saac", ["sb3.td3", "sac"], "sac"),
+    ],
+)
+def test_completions_are_suggested_before_similar_names(name, known, nearest):
+    assert str(errors.unknown("arm", name, known)).endswith(f"did you mean {nearest!r}?")
+
+
+@pytest.mark.parametrize(
     ("kind", "builtin"),
     [
         (errors.InvalidValueError, ValueError),

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,20 +20,30 @@ INTERRUPTED = 130
 class Command:
     """A command: `module:Class` of its configuration, imported when the command is called, and a summary for the help.
 
-    The class has a method `run`, or the module has a function `main` that takes the configuration.
+    The class has a method `run`, or `module` (by default that of the class) has a function `main` that takes the configuration.
+    It is imported after the options have been read.
     """
 
     config: str
     summary: str
+    module: str = ""
 
-    def load(self) -> tuple[Any, Any]:
+    def load(self) -> tuple[Any, Callable[[Any], None]]:
         """The configuration class, and the function that executes a configuration."""
-        config, module = import_object(self.config), import_module(self.config.partition(":")[0])
-        return config, getattr(config, "run", None) or module.main
+        return import_object(self.config), self._execute
+
+    def _execute(self, config: Any) -> None:
+        run = getattr(config, "run", None)
+        if run is not None:
+            run()
+        else:
+            import_module(self.module or self.config.partition(":")[0]).main(config)
 
 
 COMMANDS = {
-    "train": Command("esbas.training.commands.train:Train", "Train a portfolio of learners on any Gymnasium task."),
+    "train": Command(
+        "esbas.training.config:Train", "Train a portfolio of learners on any Gymnasium task.", "esbas.training.commands.train"
+    ),
     "resume": Command(
         "esbas.training.commands.resume:Resume", "Continue a stopped or killed training with the same results, or extend it."
     ),
@@ -42,6 +52,7 @@ COMMANDS = {
     "compare": Command(
         "esbas.training.commands.compare:Compare", "Learning curves of several trainings in one table and figure."
     ),
+    "bandits": Command("esbas.training.commands.bandits:Bandits", "List the bandits that can be selectors, or describe one."),
     "demo": Command("esbas.experiments.demo:Demo", "SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
         "esbas.experiments.play:Play", "Take part in the paper's negotiation dialogue, as the user or as the system."
@@ -142,9 +153,9 @@ def _reproduce(words: list[str]) -> int:
 
 
 def _call(program: str, config: Any, execute: Any, words: list[str]) -> int:
-    import tyro  # imported here, so that `esbas --version` and `--help` are fast
+    from esbas.parsing import parse  # imported here, so that `esbas --version` and `--help` are fast
 
-    execute(tyro.cli(config, prog=program, args=words))
+    execute(parse(config, words, program=program))
     return 0
 
 

@@ -1,7 +1,7 @@
 """Every exception of esbas. Each also derives from a suitable builtin, and its message has rule, value and remedy."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class EsbasError(Exception):
@@ -105,6 +105,15 @@ def describe(error: BaseException | str) -> str:
 def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") -> UnknownNameError:
     """The error for a name that is not among the known ones, with the nearest one as a suggestion, or `otherwise` all of them."""
     names = list(known)
-    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-    remedy = f"did you mean {near[0]!r}?" if near else otherwise or f"choose one of {', '.join(map(repr, names)) or 'none'}"
+    near = _nearest(str(name), names)
+    remedy = f"did you mean {near!r}?" if near else otherwise or f"choose one of {', '.join(map(repr, names)) or 'none'}"
     return UnknownNameError(f"there is no {kind} named {name!r}: {remedy}")
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    """The shortest name that starts with the given one, one that has it after a dot, or the one with the smallest difference."""
+    word = name.lower()
+    starting = [each for each in names if each.lower().startswith(word)] if len(word) > 1 else []
+    after_a_dot = [each for each in names if each.lower().endswith(f".{word}")]
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return next(iter([*sorted(starting, key=len), *after_a_dot, *near]), None)

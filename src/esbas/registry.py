@@ -1,10 +1,17 @@
-"""Plug-ins by name: a registered name, or `module:Class` for anything that can be imported."""
+"""Plug-ins by name: a registered name, or `module:Class` or `file.py:Class` for anything that can be imported."""
 
 import importlib
+import sys
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
-from esbas.errors import InvalidValueError, unknown
+from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, describe, unknown
+
+_HERE = str(Path(__file__).parent)
+_LIBRARY = str(Path(traceback.__file__).parent)
 
 T = TypeVar("T")
 Entry = TypeVar("Entry")
@@ -71,26 +78,81 @@ class Registry(Generic[T]):
 
 
 def import_object(path: str) -> Any:
-    """The object that "package.module:name" names.
+    """The object that "package.module:name" or "folder/file.py:name" names.
 
     >>> import_object("math:sqrt")(4.0)
     2.0
     """
-    module, _, name = path.partition(":")
-    if not module or not name:
-        raise InvalidValueError(f"a plug-in must be named as 'module:Class', but got {path!r}")
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, but something that it imports is not
-        raise unknown("module", module, [], "install it, or run from the folder that contains it") from error
+    place, name = split_path(path)
+    if not place or not name:
+        raise InvalidValueError(f"a plug-in must be named as 'module:Class' or 'file.py:Class', but got {path!r}")
+    found: Any = import_place(place)
     for part in name.split("."):
         if not hasattr(found, part):
             names = [known for known in dir(found) if not known.startswith("_")]
-            raise unknown(f"object in module {module!r}", part, names)
+            raise unknown(f"object in module {place!r}", part, names)
         found = getattr(found, part)
     return found
+
+
+def split_path(path: str) -> tuple[str, str]:
+    """The module or file, and the name in it; one of them may be empty.
+
+    >>> split_path("tasks/corridor.py:Corridor")
+    ('tasks/corridor.py', 'Corridor')
+    """
+    if path.endswith(".py"):
+        return path, ""
+    file, dot, name = path.rpartition(".py:")
+    if dot:
+        return f"{file}.py", name
+    place, colon, name = path.partition(":")
+    return (place, name) if colon else ("", place)
+
+
+def import_place(place: str) -> ModuleType:
+    """The module "package.module", or the one in "folder/file.py". An error within it names the file and the line."""
+    try:
+        return _import_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except EsbasError:
+        raise
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{place}.".startswith(f"{error.name}."):
+            raise unknown("module", place, [], "install it, or run from the folder that contains it") from error
+        raise MissingExtraError(
+            f"module {place!r} needs {error.name!r}, which is not installed: install it{where(error)}"
+        ) from error
+    except Exception as error:  # whatever the code of a plug-in raises
+        problem = f"{type(error).__name__}: {error.msg}" if isinstance(error, SyntaxError) else describe(error).splitlines()[0]
+        message = f"module {place!r} must be importable, but {problem}"
+        raise InvalidValueError(f"{message}: fix it{where(error)}") from error
+
+
+def where(error: BaseException) -> str:
+    """The file and line of the code outside of installed packages in which an error was raised, in parentheses; "" if none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}, line {error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if not each.filename.startswith(("<", _HERE)) and "site-packages" not in each.filename]
+    own = [each for each in own if not each.filename.startswith(_LIBRARY)]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+
+
+def _import_file(path: Path) -> ModuleType:
+    """Import a file under its own name, from its folder, so that worker processes find it, too."""
+    if not path.is_file():
+        raise unknown("file", str(path), [], "check the path; it is relative to the current folder")
+    name, file = path.stem, path.resolve()
+    if "." in name:
+        raise InvalidValueError(f"a module must not have a dot in its name, but got {path.name!r}: rename the file")
+    if str(file.parent) not in sys.path:
+        sys.path.append(str(file.parent))
+    importlib.invalidate_caches()
+    module = importlib.import_module(name)
+    if Path(getattr(module, "__file__", None) or "/").resolve() != file:
+        other = getattr(module, "__file__", None) or "a built-in module"
+        raise InvalidValueError(f"a module must have a name of its own, but {name!r} is also {other}: rename {path.name}")
+    return module
 
 
 def _short(name: str) -> str:

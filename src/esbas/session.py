@@ -125,6 +125,8 @@ def run(
     Returns:
         An iterator over `EpisodeRecord`s.
     """
+    vector = hasattr(env, "num_envs") and hasattr(env, "single_action_space")
+    require(not vector, "the environment is a single one", "give one environment, not a vector of them", env=type(env).__name__)
     members = portfolio if isinstance(portfolio, Portfolio) else Portfolio(portfolio)
     names = {"arms": selector.arms, "learners": members.names}
     require(selector.arms == members.names, "a selector's arms are the names of the learners, in order", **names)

@@ -1,8 +1,8 @@
-"""A learner and objectives outside the package, for the tests of names such as `training.plugins:Steady`."""
+"""Learners, a selector and objectives outside the package, for the tests of names such as `training.plugins:Steady`."""
 
 from typing import Any
 
-from esbas import Objective, Trajectory
+from esbas import Objective, Pick, Selector, Trajectory
 from esbas.learners import Constant
 
 
@@ -29,6 +29,22 @@ class Misnamed(Constant):
 class Nameless(Constant):
     def __init__(self) -> None:
         super().__init__("nameless", lambda _: 1)
+
+
+class Patient(Selector):
+    """Changes the arm every few episodes."""
+
+    def __init__(self, arms: Any, *, patience: int = 2, seed: int = 0) -> None:
+        super().__init__(arms, seed=seed)
+        self.patience = patience
+
+    def pick(self, among: Any, context: Any) -> Pick:
+        return Pick(among[self.number // self.patience % len(among)])
+
+
+class Demanding(Patient):
+    def __init__(self, arms: Any, *, needed: int) -> None:
+        super().__init__(arms, patience=needed)
 
 
 def negative_length(trajectory: Trajectory) -> float:

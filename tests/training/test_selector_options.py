@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from esbas import cli
-from esbas.errors import InvalidValueError
+from esbas.errors import EsbasError, InvalidValueError
 from esbas.training import open_folder
-from esbas.training.runs.plan import read_scale
+from esbas.training.selectors import read_scale, read_selector
 
 MEMBERS = ["--members", "tabular_q(rate=0.1)", "tabular_q(rate=0.5)"]
 QUICK = ["train", "FrozenLake-v1", *MEMBERS, "--episodes", "30", "--no-tensorboard", "--out", "here"]
@@ -66,3 +66,61 @@ def test_a_scale_as_text():
     for text in ("", "1", "1,2,3", "nan,1", "a,b"):
         with pytest.raises(InvalidValueError, match="such as 0,500"):
             read_scale(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "check"),
+    [
+        ("ssbas(xi=1, fraction=0.25)", lambda selector: selector.bandit.xi == 1),
+        ("esbas(epochs=[20, 20, 40])", lambda selector: not selector.online),
+        ("Exp3(gamma=0.1)", lambda selector: selector.bandit.gamma == 0.1),
+        ("kl-ucb(c=1, scale=[0, 1])", lambda selector: selector.bandit.c == 1),
+        ("ucb1(xi=3, scale='raw', epochs=[4])", lambda selector: selector.bandit.xi == 3 and not selector.online),
+        ("ssbas(bandit='kl-ucb')", lambda selector: type(selector.bandit).__name__.startswith("KLUCB") or selector.online),
+        ("linear-thompson(ridge=2)", lambda selector: selector.online),
+        ("fixed:a (b=1)", lambda selector: selector.ask().arm == "a (b=1)"),
+        ("training.plugins:Patient(patience=3)", lambda selector: selector.patience == 3),
+    ],
+)
+def test_options_in_the_text_reach_the_selector_or_its_bandit(text, check):
+    assert check(read(text))
+
+
+def read(text, **more):
+    settings = {"scale": "auto", "xi": None, "epochs": (), "stationary": (), "seed": 0}
+    return read_selector(text, ["a (b=1)", "c"], **settings | more)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ucb", "there is no selector named 'ucb': did you mean 'ucb1'?"),
+        ("exp3(gama=0.1)", "there is no option of exp3 named 'gama': did you mean 'gamma'?"),
+        ("exp3(epoch=[3])", "there is no option of exp3 named 'epoch': did you mean 'epochs'?"),
+        ("ssbas(epochs=[3])", "there is no option of ssbas named 'epochs': choose one of 'xi', 'fraction', 'bandit', 'scale'"),
+        ("ssbas(xi='a')", "the option 'xi' of ssbas must be a number, but is 'a'"),
+        ("ssbas(seed=3)", "ssbas must not be given 'seed', which esbas sets itself: remove it"),
+        ("ucb1(memory=3)", "ucb1 must not be given 'memory', which esbas sets itself: remove it"),
+        ("ssbas(bandit='klucbb')", "there is no bandit named 'klucbb': did you mean 'klucb'?"),
+        ("ssbas(3)", "'ssbas(3)' must be a name with options and plain values such as"),
+        ("training.plugins:Patient(patienc=3)", "did you mean 'patience'?"),
+        ("training.plugins:Demanding", "selector 'training.plugins:Demanding' must be created, but TypeError: "),
+        ("training.plugins:BRIEF", "must name a selector or a bandit, but names"),
+    ],
+)
+def test_wrong_options_in_the_text_are_explained(text, message):
+    with pytest.raises(EsbasError) as caught:
+        read(text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("text", "more"), [("ssbas(xi=1)", {"xi": 2.0}), ("ucb1(scale='raw')", {"scale": "0,1"})])
+def test_an_option_is_given_once(text, more):
+    with pytest.raises(InvalidValueError, match=r"an option of the selector must be given once, but .* are given: remove one"):
+        read(text, **more)
+
+
+def test_a_selector_with_options_is_continued(monkeypatch):
+    monkeypatch.setattr("esbas.training.commands.train.publish", lambda *_: None)  # figures take time
+    assert selector_of("--selector", "ssbas(xi=1)").bandit.xi == 1
+    assert cli.main(["resume", "here", "--no-tensorboard"]) == 0

@@ -1,4 +1,5 @@
 import doctest
+import sys
 
 import gymnasium
 import pytest
@@ -77,9 +78,12 @@ def test_a_package_before_the_colon_is_imported(tmp_path, monkeypatch):
         ("LunarLander-v2", UnknownNameError, "there is no environment named 'LunarLander-v2': did you mean 'LunarLander-v3'?"),
         ("zzzz", UnknownNameError, "there is no environment named 'zzzz': name a registered one such as 'CartPole-v1', or"),
         ("Moon/Pong-v5", UnknownNameError, "there is no namespace named 'Moon': install the package that registers it, and"),
+        ("ALE/Pong-v5", UnknownNameError, "is in the package ale-py: pip install ale-py, and name it ale_py:ALE/Pong-v5"),
+        ("ale_py:ALE/Pong-v5", UnknownNameError, "is in the package ale-py: pip install ale-py, and name it ale_py:ALE/Pong-v5"),
+        ("MinAtar/Asterix-v1", UnknownNameError, "pip install minatar, and name it minatar:MinAtar/Asterix-v1"),
         ("CartPole", InvalidValueError, "an environment must be named with its version, but got 'CartPole': name 'CartPole-v1'"),
         ("", InvalidValueError, "environment '' must start, but Error: Malformed environment ID"),
-        ("no_such_package:X-v0", MissingExtraError, "environment 'no_such_package:X-v0': No module named 'no_such_package'"),
+        ("no_such_package:X-v0", UnknownNameError, "there is no module named 'no_such_package': install it, or run from"),
     ],
 )
 def test_a_missing_task_raises_a_clear_error(env_id, kind, message):
@@ -105,6 +109,14 @@ def test_an_environment_that_does_not_start_raises_a_clear_error(register):
         make_task("EsbasBroken-v0")
     with pytest.raises(MissingExtraError, match=r"^environment 'EsbasNeedy-v0': run `pip install \"gymnasium\[moon\]\"`$"):
         make_task("EsbasNeedy-v0")
+
+
+def test_a_missing_extra_of_gymnasium_is_named(monkeypatch):
+    for module in [name for name in sys.modules if name.startswith("gymnasium.envs.box2d")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "Box2D", None)
+    with pytest.raises(MissingExtraError, match=r"^environment 'LunarLander-v3': Box2D is not installed.*gymnasium\[box2d\]"):
+        make_task("LunarLander-v3")
 
 
 def test_an_unknown_render_mode_raises_a_clear_error():

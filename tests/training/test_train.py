@@ -126,7 +126,7 @@ def test_faults_are_shown(tmp_path, capsys):
         (["CartPole-v1", "--jobs", "0"], "jobs >= 1"),
         (["CartPole-v1", "--time-limit", "0"], "time_limit > 0"),
         (["CartPole-v1", "--wrappers", "TimeLimt(max_episode_steps=5)"], "did you mean 'TimeLimit'"),
-        ([], "esbas train CartPole-v1"),
+        ([], "try CartPole-v1, FrozenLake-v1 or Pendulum-v1"),
     ],
 )
 def test_bad_input_raises_before_anything_starts(tmp_path, capsys, monkeypatch, arguments, sentence):

@@ -1,6 +1,7 @@
 """A folder that names modules is opened only if it is trusted: a module runs code when it is imported."""
 
 import json
+import shlex
 import sys
 from importlib import import_module
 
@@ -43,6 +44,30 @@ def rewrite(folder, kind):
     else:
         about["config"][kind] = "trapped:Thing"
     path.write_text(json.dumps(about))
+
+
+TASKS = [
+    "trapped.py",
+    "trapped.py:Thing(a=1)",
+    "esbas./../trapped.py",
+    "esbas:trapped:CartPole-v1",
+    "esbas.registry:import_object(path='trapped:thing')",
+    "CartPole-v1(env_id='trapped:thing')",
+]
+SELECTORS = ["trapped.py:Thing", "trapped:Thing(a=1)", "ssbas(bandit='trapped:Thing')"]
+
+
+def test_files_and_what_would_be_called_need_trust(folder, trap, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    path = folder / "config.json"
+    about = json.loads(path.read_text())
+    changes = [("task", {"command": f"esbas train {shlex.quote(task)}"}) for task in TASKS]
+    changes += [("selector", {"config": about["config"] | {"selector": selector}}) for selector in SELECTORS]
+    for kind, change in changes:
+        path.write_text(json.dumps(about | change))
+        with pytest.raises(TrustError, match=rf"would import .*\({kind} '"):
+            open_folder(folder)
+    assert not trap.exists()
 
 
 @pytest.mark.parametrize("kind", ["task", "member", "wrapper", "selector", "objective"])

@@ -1,4 +1,4 @@
-"""The paper's tasks as Gymnasium environments."""
+"""The paper's tasks as Gymnasium environments, and wrappers for spaces with discrete parts."""
 
 from esbas.envs.dialogue.features import DialogueFeatures
 from esbas.envs.dialogue.log import Act, Dialogue, read_dialogues, write_dialogues
@@ -7,11 +7,14 @@ from esbas.envs.dialogue.transcript import transcript
 from esbas.envs.dialogue.user import User, UserAct, UserModel, UserParameters
 from esbas.envs.fruit_grid.environment import FruitGrid
 from esbas.envs.fruit_grid.map import FruitMap
+from esbas.envs.wrappers import DiscreteActions, DiscreteObservations
 
 __all__ = [
     "Act",
     "Dialogue",
     "DialogueFeatures",
+    "DiscreteActions",
+    "DiscreteObservations",
     "FruitGrid",
     "FruitMap",
     "NegotiationDialogue",

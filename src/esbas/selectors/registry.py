@@ -1,7 +1,7 @@
 """Selectors by name."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ def make_selector(
     xi: float | None = None,
     epochs: Sequence[int] | None = None,
     seed: int = 0,
+    options: Mapping[str, Any] | None = None,
 ) -> Selector:
     """The selector with this name.
 
@@ -36,22 +37,20 @@ def make_selector(
         epochs: the lengths of the epochs, for selectors that can have epochs; None: the default of the selector. With the epochs
             of ESBAS, "fixed:NAME" makes the canonical runs that ESBAS is compared with.
         seed: seed of the selector's random stream.
+        options: other parameters of the selector; for a bandit's name, parameters of the bandit.
     """
     settings: dict[str, Any] = {"stationary": stationary, "scale": scale, "seed": seed}
-    chosen = {key: value for key, value in (("xi", xi), ("epochs", epochs)) if value is not None}
+    chosen = {key: value for key, value in (("xi", xi), ("epochs", epochs)) if value is not None} | dict(options or {})
     kind, _, arm = name.partition(":")
     if kind.lower() == "fixed":
         require(arm != "", 'a fixed selector needs its arm, as in "fixed:NAME"', selector=name)
         return _made(partial(Fixed, arm=arm), name, arms, settings, chosen)
-    factory = _find(name)
-    if isinstance(factory, type) and issubclass(factory, Bandit):
-        bandit: BanditFactory = factory
-        if xi is not None and "xi" in inspect.signature(factory).parameters:
-            bandit = partial(bandit, xi=chosen.pop("xi"))
-        return _made(partial(BanditSelector, bandit=bandit), name, arms, settings, chosen)
-    if not (isinstance(factory, type) and issubclass(factory, Selector)):
-        raise InvalidValueError(f"{name!r} must name a selector or a bandit, but names {factory!r}: see esbas.Selector")
-    return _made(factory, name, arms, settings, chosen)
+    factory = find_selector(name)
+    if issubclass(factory, Selector):
+        return _made(factory, name, arms, settings, chosen)
+    known = inspect.signature(factory).parameters
+    bandit: BanditFactory = partial(factory, **{key: chosen.pop(key) for key in [*chosen] if key in known})
+    return _made(partial(BanditSelector, bandit=bandit), name, arms, settings, chosen)
 
 
 def _made(
@@ -69,11 +68,16 @@ def selector_names() -> list[str]:
     return [*SELECTORS, "fixed:NAME", *(name for name in BANDITS if name not in SELECTORS)]
 
 
-def _find(name: str) -> Any:
+def find_selector(name: str) -> type[Selector] | type[Bandit]:
+    """The class of the selector or the bandit with this name."""
     if ":" in name:
-        return import_object(name)
-    if name in SELECTORS:
-        return SELECTORS.find(name)
-    if name in BANDITS:
-        return BANDITS.find(name)
-    raise unknown("selector", name, selector_names())
+        found = import_object(name)
+    elif name in SELECTORS:
+        found = SELECTORS.find(name)
+    elif name in BANDITS:
+        found = BANDITS.find(name)
+    else:
+        raise unknown("selector", name, selector_names())
+    if not (isinstance(found, type) and issubclass(found, Selector | Bandit)):
+        raise InvalidValueError(f"{name!r} must name a selector or a bandit, but names {found!r}: see esbas.Selector")
+    return found

@@ -1,24 +1,26 @@
 """The options of `esbas train`."""
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from esbas.engine import find_engine
-from esbas.engine.threads import Threads
-from esbas.errors import require
-from esbas.training.callbacks import CallbackSource, find_callback
+from esbas.errors import EsbasError, require
 from esbas.training.options import checked
-from esbas.training.portfolios.recipe import Recipe, default_recipe, read_recipe, recipe_of
-from esbas.training.runs.one_run import SaveOptions
-from esbas.training.runs.plan import Plan
-from esbas.training.tasks import make_task
+
+if TYPE_CHECKING:  # imported where they are needed, so that `esbas train --help` is fast
+    from esbas.training.portfolios.recipe import Recipe
+    from esbas.training.runs.one_run import SaveOptions
+    from esbas.training.runs.plan import Plan
 
 DEFAULT_STEPS = 60_000
+LONGEST_FILE_NAME = 100
 _SELECTOR = "selector", "scale", "xi", "epochs"
 _DECISIVE = (
     *("portfolio", "members", *_SELECTOR, "steps", "episodes", "objective", "seeds", "wrappers", "max_steps", "time_limit"),
@@ -27,7 +29,7 @@ _DECISIVE = (
 )
 _PATHS = "portfolio", "start_from"
 Callbacks = Annotated[
-    tuple[CallbackSource, ...],
+    tuple[str | Callable[[], Any], ...],
     PrimitiveConstructorSpec(
         nargs="*",
         metavar="[MODULE:CLASS [MODULE:CLASS ...]]",
@@ -43,18 +45,25 @@ Callbacks = Annotated[
 class Train:
     """Train a portfolio of learners on a Gymnasium task. One learner controls each episode; all learn from all episodes.
 
-    esbas train CartPole-v1 trains six DQNs. esbas train --example writes a commented portfolio to start from.
+    esbas train CartPole-v1 trains six DQNs, and esbas train FrozenLake-v1 trains tables. esbas train --example writes a commented
+    portfolio to start from.
     """
 
-    env_id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV_ID")] = ""
-    """The task: a Gymnasium id such as CartPole-v1, or module:Id to import the module that registers it."""
+    env_id: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")] = ""
+    """The task: a Gymnasium id such as CartPole-v1, "FrozenLake-v1(is_slippery=False)", package:Id to import the package that
+    registers it, module:Class or mytask.py:Class for an environment of your own, or mytask.py if there is only one in it."""
     _: KW_ONLY
+    env_kwargs: tuple[str, ...] = ()
+    """Options of the task, such as is_slippery=False map_name=8x8. Default: its own."""
     portfolio: Path | None = None
-    """The learners, as a TOML file. Default: six DQNs for discrete actions, Stable-Baselines3 models for continuous actions."""
+    """The learners, as a TOML file. Default: tables for discrete observations and actions, otherwise six DQNs for discrete
+    actions and Stable-Baselines3 models for continuous actions."""
     members: tuple[str, ...] = ()
-    """The learners, instead of a file: dqn, "dqn(rate=0.001, n_step=3)", sb3.qrdqn, "module:Class(option=1)", ..."""
+    """The learners, instead of a file: dqn, "dqn(rate=0.001, n_step=3)", sb3.qrdqn, "module:Class(option=1)",
+    "mylearner.py:Class", ... Default: see --portfolio."""
     selector: str = "ssbas"
-    """How learners are chosen: ssbas, esbas, uniform, linear-thompson, fixed:NAME, any bandit of the library, or module:Class."""
+    """How learners are chosen: ssbas, esbas, uniform, linear-thompson, fixed:NAME, any of `esbas bandits`, or module:Class; with
+    options as in "ssbas(xi=1)" or "exp3(gamma=0.1)"."""
     scale: str = "auto"
     """How values are scaled for the selector: auto (from recent values), raw (as in the paper), or LOW,HIGH such as 0,500."""
     xi: float | None = None
@@ -62,15 +71,17 @@ class Train:
     epochs: tuple[int, ...] = ()
     """Epoch lengths, such as 20 20 40; then lengths double. Learners learn when an epoch starts. Default: the selector's own."""
     steps: int | None = None
-    """The budget in environment steps, default 60,000. The last episode is played to its end."""
+    """The budget in environment steps. The last episode is played to its end. Default: 60,000, if --episodes is not given."""
     episodes: int | None = None
-    """The budget in episodes, instead of steps."""
+    """The budget in episodes, instead of steps. Default: as many as the steps allow."""
     objective: str = "return"
     """The value of an episode: return, discounted (gamma 0.99), longest, shortest, or module:name."""
     seeds: tuple[int, ...] = (0,)
     """One run per seed. Results are averaged over the runs, with confidence intervals."""
     wrappers: tuple[str, ...] = ()
-    """Gymnasium wrappers around the task, the innermost first: "TimeLimit(max_episode_steps=200)" FlattenObservation."""
+    """Wrappers around the task, the innermost first: those of Gymnasium such as "TimeLimit(max_episode_steps=200)",
+    DiscreteActions, DiscreteObservations, or module:Class. Default: none. Dict and Tuple observations are converted by
+    themselves."""
     max_steps: int = 100_000
     """An episode with more steps is an error."""
     time_limit: float | None = None
@@ -96,16 +107,40 @@ class Train:
     callbacks: Callbacks = ()
     """Callbacks of your own, such as module:Class or "module:Class(option=1)": docs/metrics.md."""
     out: Path | None = None
-    """The folder for all files, default ./esbas-ENV_ID. The same command, or esbas resume FOLDER, continues there."""
+    """The folder for all files. The same command, or esbas resume FOLDER, continues there. Default: ./esbas-TASK."""
     example: bool = False
     """Write a commented portfolio to ./portfolio.toml, and nothing else."""
 
-    @property
-    def folder(self) -> Path:
-        return self.out or Path("esbas-" + "".join(c if c.isalnum() or c in "-_." else "-" for c in self.env_id))
+    env: Annotated[Any, tyro.conf.Suppress] = None
+    """In Python, instead of `env_id`: an environment, for one seed, which is never closed; or a function that creates one."""
+
+    @cached_property
+    def task(self) -> str:
+        """The task with its options. An importable function is named, so that other processes and commands find it."""
+        from esbas.training.task_names import complete_name, name_of
+
+        require(not (self.env_id and self.env is not None), "a task is given by its name or as env", env_id=self.env_id)
+        return complete_name(self.env_id if self.env is None else name_of(self.env), self.env_kwargs)
 
     @property
-    def saving(self) -> SaveOptions:
+    def folder(self) -> Path:
+        return self.out or Path(f"esbas-{file_name(self.task)}")
+
+    @property
+    def in_python(self) -> Any:
+        """What creates the task, if its name alone does not; None otherwise."""
+        from esbas.training.task_names import is_importable
+
+        return None if self.env is None or is_importable(self.env) else self.env
+
+    @property
+    def _source(self) -> Any:
+        return self.task if self.in_python is None else self.in_python
+
+    @property
+    def saving(self) -> "SaveOptions":
+        from esbas.training.runs.one_run import SaveOptions
+
         return SaveOptions(checkpoint_every=self.checkpoint_every, tensorboard=self.tensorboard, callbacks=self.callbacks)
 
     def check(self) -> None:
@@ -115,15 +150,38 @@ class Train:
         require(len(set(self.seeds)) == len(self.seeds), "seeds are different", seeds=self.seeds)
         require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
         require(self.checkpoint_every >= 0, "checkpoint_every >= 0", checkpoint_every=self.checkpoint_every)
-        for callback in self.callbacks:
-            find_callback(callback)
+        if self.callbacks:
+            from esbas.training.callbacks import find_callback
+
+            for callback in self.callbacks:
+                find_callback(callback)
+        self._check_env()
         if self.engine is not None:
+            from esbas.engine import find_engine
+            from esbas.engine.threads import Threads
+
             shared = isinstance(find_engine(self.engine), Threads) and self.jobs > 1  # global generators, timers
             rule, remedy = "runs at the same time are in different processes", "--engine processes, or --jobs 1"
             require(not shared, rule, remedy, engine=self.engine, jobs=self.jobs)
 
-    def recipe(self) -> Recipe:
+    def _check_env(self) -> None:
+        """An environment is one object, and a function without a name cannot be sent to another process."""
+        if self.in_python is None:
+            return
+        remedy = "set them where the environment is created"
+        require(not self.env_kwargs, "env_kwargs belong to a task that is given by its name", remedy, env_kwargs=self.env_kwargs)
+        if not callable(self.env):
+            require(
+                len(self.seeds) == 1, "an environment is used for one seed", "give a function that creates it", seeds=self.seeds
+            )
+        remedy = "define it in a module, or use jobs=1"
+        require(self.jobs == 1, "env is a function that other processes can import", remedy, env=self.task, jobs=self.jobs)
+
+    def recipe(self) -> "Recipe":
         """The portfolio: from the file, from `members`, or the default one."""
+        from esbas.training.portfolios.recipe import default_recipe, read_recipe, recipe_of
+        from esbas.training.tasks import make_task
+
         both = self.portfolio is not None and bool(self.members)
         require(
             not both, "a portfolio is a file or members", "give one of the two", portfolio=self.portfolio, members=self.members
@@ -132,12 +190,21 @@ class Train:
             readable = self.portfolio.is_file()
             require(readable, "a portfolio is a file", "esbas train --example writes one", portfolio=str(self.portfolio))
             return read_recipe(self.portfolio.read_text("utf-8", errors="replace"), source=str(self.portfolio))
-        return recipe_of(self.members) if self.members else default_recipe(make_task(self.env_id, wrappers=self.wrappers))
+        if self.members:
+            return recipe_of(self.members)
+        task = make_task(self._source, wrappers=self.wrappers)
+        try:
+            return default_recipe(task)
+        finally:
+            task.close()
 
-    def plan(self, recipe: Recipe) -> Plan:
+    def plan(self, recipe: "Recipe") -> "Plan":
+        from esbas.training.runs.plan import Plan
+
         steps = DEFAULT_STEPS if self.steps is None and self.episodes is None else self.steps
         return Plan(
-            env_id=self.env_id,
+            env_id=self.task,
+            env=self.in_python,
             recipe=recipe if self.device is None else recipe.on_device(self.device),
             selector=self.selector,
             scale=self.scale,
@@ -146,13 +213,25 @@ class Train:
             objective=self.objective,
             steps=steps,
             episodes=self.episodes,
-            wrappers=self.wrappers,
+            wrappers=(*self.wrappers, *self._conversions(recipe)),
             max_steps=self.max_steps,
             time_limit=self.time_limit,
             eval_every=self.eval_every,
             eval_episodes=self.eval_episodes,
             start_from=None if self.start_from is None else str(self.start_from),
         )
+
+    def _conversions(self, recipe: "Recipe") -> tuple[str, ...]:
+        """The wrappers that make the observations fit the portfolio."""
+        from esbas.training.tasks import make_task
+
+        try:
+            task = make_task(self._source, wrappers=self.wrappers)
+        except EsbasError:  # raised again where the task is needed: `esbas compare` works without it
+            return ()
+        wrapper = recipe.conversion(task.observation_space)
+        task.close()
+        return () if wrapper is None else (wrapper,)
 
     def options(self) -> dict[str, Any]:
         """The options that affect results, as plain data, without those that have their default value."""
@@ -166,4 +245,16 @@ class Train:
         others = [field.name for field in fields(cls) if field.name not in _DECISIVE]
         plain = checked(cls, options, kind="a training", reserved=others, hints=dict.fromkeys(_PATHS, str))
         plain |= {name: Path(plain[name]) for name in _PATHS if name in plain}
-        return cls(env_id, **plain, **more)
+        return cls(env_id if more.get("env") is None else "", **plain, **more)
+
+
+def file_name(task: str) -> str:
+    """The name of a task with letters, digits, dots, dashes and underscores only.
+
+    >>> file_name("FrozenLake-v1(is_slippery=False, map_name='8x8')")
+    'FrozenLake-v1-is_slippery-False-map_name-8x8'
+    """
+    plain = re.sub(r"[^\w.-]+", "-", re.sub(r"\.py\b", "", task)).strip("-.")
+    if len(plain) <= LONGEST_FILE_NAME:
+        return plain
+    return f"{plain[:LONGEST_FILE_NAME]}-{hashlib.sha256(task.encode()).hexdigest()[:8]}"

@@ -11,7 +11,7 @@ from esbas.reporting.files import plain
 from esbas.reporting.results import CONFIG, read_config
 from esbas.schema import short
 from esbas.training.config import DEFAULT_STEPS, Train
-from esbas.training.folder import COMMAND, TrainingFolder
+from esbas.training.folder import TrainingFolder, command_of
 from esbas.training.runs.clock import read_clock, write_clock
 from esbas.training.runs.lock import locked
 from esbas.training.runs.one_run import run_folder
@@ -42,7 +42,7 @@ def extend(
     longer = (plan.steps, plan.episodes) != (training.plan.steps, training.plan.episodes)
     if not longer and config.seeds == training.seeds:
         return training
-    results = Results(training.folder, command=COMMAND + config.env_id, config=training.config.options())
+    results = Results(training.folder, command=command_of(config), config=training.config.options())
     if longer:
         _check_played(training, plan)
         _reopen(training)  # first: if only this happens before a kill, the runs are finished again at once
@@ -58,7 +58,7 @@ def check_same_length(config: Train) -> None:
     about = read_config(config.folder)
     old, new = _with_defaults(about["config"]), _with_defaults(plain(config.options()))
     changed = [name for name in _CHANGEABLE if old[name] != new[name]]
-    same = about["command"] == COMMAND + config.env_id and all(
+    same = about["command"] == command_of(config) and all(
         old.get(name) == new.get(name) for name in {*old, *new} - {*_CHANGEABLE}
     )
     if not same or not changed:

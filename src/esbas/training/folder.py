@@ -1,5 +1,6 @@
 """The folder of a training, opened again."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from esbas.training.runs.plan import Plan
 from esbas.training.trust import check_modules
 
 COMMAND = "esbas train "
+IN_PYTHON = "in Python: esbas.training.main(Train(env="
 PORTFOLIO = "portfolio.toml"
 
 
@@ -30,6 +32,11 @@ class TrainingFolder:
         return self.config.seeds
 
 
+def command_of(config: Train) -> str:
+    """What continues a training, for config.json. A task that has no name can be continued in Python only."""
+    return f"{COMMAND}{_quoted(config.task)}" if config.in_python is None else f"{IN_PYTHON}{config.task}))"
+
+
 def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> TrainingFolder:
     """The training in this folder.
 
@@ -37,23 +44,39 @@ def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> Trainin
         folder: written by `esbas train`.
         trust: import the modules that the folder names. Without it, a folder that names any is refused, because a module runs
             code when it is imported.
-        options: those that do not affect the results, such as `jobs`.
+        options: those that do not affect the results, such as `jobs`; and `env`, as in `Train`, for a task that has no name.
     """
     where = repr(str(folder))
     path = folder / PORTFOLIO
     if not (folder / CONFIG).is_file():
         raise SaveFileError(f"{where} must be the folder of a training, but it has no {CONFIG}: check the path")
     about = read_config(folder)
-    if not about["command"].startswith(COMMAND):
+    if about["command"].startswith(IN_PYTHON) and options.get("env") is None:
+        message = f"{where} must be opened in Python, because its task is an object without a name"
+        raise SaveFileError(f"{message}: esbas.training.main(Train(env=..., out=...)) with the same options continues it")
+    if not about["command"].startswith((COMMAND, IN_PYTHON)):
         again = about["again"]
         raise SaveFileError(f"{where} must be the folder of a training, but another command wrote it: `{again}` continues it")
     if not path.is_file():
         message = f"{where} must have a portfolio, but it has no {PORTFOLIO}"
         raise SaveFileError(f"{message}: `{about['again']} --out {folder}` writes it again")
     with error_context(str(folder / CONFIG)):
-        config = Train.from_options(about["command"].removeprefix(COMMAND), about["config"], out=folder, **options)
+        config = Train.from_options(_task(about["command"]), about["config"], out=folder, **options)
     config.check()
     text = read_file(path).decode("utf-8", "replace")
     if not trust:
         check_modules(config, read_toml(text, source=str(path)), folder)
     return TrainingFolder(folder, config, config.plan(read_recipe(text, source=str(path))))
+
+
+def _quoted(text: str) -> str:
+    """The text as a word of a shell, in double quotes if it has single ones."""
+    return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)
+
+
+def _task(command: str) -> str:
+    """The task in a command of `command_of`."""
+    try:
+        return " ".join(shlex.split(command.removeprefix(COMMAND)))
+    except ValueError:  # quotes that are not closed
+        return command.removeprefix(COMMAND)

@@ -9,13 +9,33 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from gymnasium.error import DependencyNotInstalled
-
-from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, unknown
+from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, UnknownNameError, unknown
+from esbas.registry import where as place_of
 from esbas.training.type_hints import describe, fitted
 
 _REMEDY = "give another value, or remove it"
-_MODULE = re.compile(r"\s*([A-Za-z_][\w.]*):(?=[A-Za-z_])")  # "module:" before a name
+_MODULE = re.compile(r"\s*([A-Za-z_][\w.]*|[^'\"]*\.py):(?=[A-Za-z_])")  # "module:" or "file.py:" before a name
+_SYNONYMS = {
+    **dict.fromkeys(("learning_rate", "lr", "alpha", "step_size"), ("rate", "learning_rate")),
+    **dict.fromkeys(("discount", "discount_factor"), ("gamma",)),
+    **dict.fromkeys(("batch_size", "minibatch_size"), ("batch",)),
+    **dict.fromkeys(("layers", "net_arch", "hidden_sizes", "hidden_layers", "hidden_size"), ("hidden", "policy_kwargs")),
+    **dict.fromkeys(
+        ("epsilon_decay", "epsilon_start", "epsilon_end", "eps", "exploration", "exploration_rate"),
+        ("epsilon", "exploration_fraction"),
+    ),
+    **dict.fromkeys(("nstep", "n_steps"), ("n_step",)),
+    **dict.fromkeys(("target_update", "target_update_interval", "target_update_freq"), ("sync_every", "target_update_interval")),
+    **dict.fromkeys(("train_freq", "update_every"), ("train_every", "train_freq")),
+    **dict.fromkeys(("warmup", "warmup_steps", "start_steps"), ("learning_starts",)),
+    "rate": ("learning_rate",),
+    "batch": ("batch_size",),
+}
+"""What an option may be called elsewhere."""
+_MEMORY = "buffer_size", "memory_size", "replay_size", "capacity"
+_SHARED = (
+    "the replay memory is shared by all members: set capacity under [replay] in a portfolio file, as esbas train --example does"
+)
 
 
 def read_call(text: str) -> tuple[str, dict[str, Any]]:
@@ -36,6 +56,29 @@ def read_call(text: str) -> tuple[str, dict[str, Any]]:
         pass
     rule = "must be a name, or a name with options and plain values such as name(key=1.5, other='text')"
     raise InvalidValueError(f"{text!r} {rule}, but is not: put text in quotes, and write each option as key=value")
+
+
+def split_options(text: str) -> tuple[str, dict[str, Any]]:
+    """As `read_call`, for names that may have any characters but quotes and parentheses, such as those of environments.
+
+    >>> split_options("FrozenLake-v1(is_slippery=False)")
+    ('FrozenLake-v1', {'is_slippery': False})
+    """
+    text = text.strip()
+    unquoted = re.split("['\"]", text, maxsplit=1)[0]
+    start = text.find("(", unquoted.rfind(".py") + 1)  # the name of a file may have parentheses
+    if start < 0 or not text.endswith(")"):
+        return text, {}
+    try:
+        return text[:start].strip(), read_call(f"options{text[start:]}")[1]
+    except InvalidValueError:
+        rule = "must be a name with options and plain values such as name(key=1.5, other='text')"
+        raise InvalidValueError(f"{text!r} {rule}, but is not: put text in quotes, and write each option as key=value") from None
+
+
+def join_options(name: str, options: Mapping[str, Any]) -> str:
+    """The inverse of `split_options`."""
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})" if options else name
 
 
 def checked(
@@ -64,10 +107,12 @@ def checked(
     parameters = parameters_of(function)
     names = [name for name in parameters if name not in reserved]
     for name in given:
+        if name in _MEMORY and name not in names and {"replay", "buffer_size"} & set(parameters):
+            raise InvalidValueError(f"{kind} must not be given {name!r}: {_SHARED}")
         if name in parameters and name in reserved:
             raise InvalidValueError(f"{kind} must not be given {name!r}, which esbas sets itself: remove it")
         if name not in names:
-            raise unknown(f"option of {kind}", name, [*names, *also], "" if names else "it has no options")
+            raise _unknown_option(kind, name, names, also)
     for name in names:
         if parameters[name].default is inspect.Parameter.empty and name not in given and name not in optional:
             raise InvalidValueError(f"{kind} must be given {name!r}, but was not: add {name}=...")
@@ -77,6 +122,13 @@ def checked(
     }
 
 
+def _unknown_option(kind: str, name: str, names: Collection[str], also: Collection[str]) -> UnknownNameError:
+    meant = [each for each in _SYNONYMS.get(name.lower(), ()) if each in names]
+    if meant:
+        return UnknownNameError(f"there is no option of {kind} named {name!r}: did you mean {meant[0]!r}?")
+    return unknown(f"option of {kind}", name, [*names, *also], "" if names else "it has no options")
+
+
 @contextmanager
 def error_context(where: str, *, rule: str = "must work", remedy: str = "change it, or remove it") -> Iterator[None]:
     """Turn any error within into one sentence that begins with `where`."""
@@ -84,12 +136,12 @@ def error_context(where: str, *, rule: str = "must work", remedy: str = "change 
         yield
     except EsbasError as error:
         raise type(error)(f"{where}: {' '.join(str(error).split())}") from error  # spaces may be printed in many lines
-    except (ImportError, DependencyNotInstalled) as error:
-        message = first_line(error)
-        raise MissingExtraError(f"{where}: {message}" + ("" if "pip install" in message else ": install it")) from error
     except Exception as error:
-        text = f"{where} {rule}, but {type(error).__name__}: {first_line(error)}"
-        raise InvalidValueError(f"{text}: {remedy}") from error
+        message = first_line(error)
+        if isinstance(error, ImportError) or type(error).__name__ == "DependencyNotInstalled":  # the latter is Gymnasium's
+            raise MissingExtraError(f"{where}: {message}" + ("" if "pip install" in message else ": install it")) from error
+        text = f"{where} {rule}, but {type(error).__name__}: {message}"
+        raise InvalidValueError(f"{text}: {remedy}{place_of(error)}") from error
 
 
 def first_line(error: BaseException) -> str:

@@ -1,19 +1,19 @@
-"""Tasks by name: any registered Gymnasium environment, with wrappers."""
+"""Tasks: Gymnasium environments by name or as they are, with wrappers."""
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
 import gymnasium.wrappers
 
+from esbas.envs.wrappers import DiscreteActions, DiscreteObservations
 from esbas.errors import InvalidValueError, unknown
 from esbas.registry import import_object
 from esbas.training.options import checked, error_context, read_call
+from esbas.training.task_names import call, checked_task, create, name_of
 
-_ELSEWHERE = "name a registered one such as 'CartPole-v1', or one that a package registers as 'package:Name-v0'"
+_OWN = {"DiscreteActions": DiscreteActions, "DiscreteObservations": DiscreteObservations}
 _STATISTICS = "obs_rms", "return_rms"  # of wrappers that normalise by running statistics
-_INSTALL = "install the package that registers it, and name the package as in "
 _NO_TEXT, _NO_ARRAYS = "needs a function, which text cannot express", "would change the type of arrays that learners receive"
 _REFUSED = {
     "Autoreset": "would continue after the end of an episode",
@@ -24,16 +24,24 @@ _REFUSED = {
 }
 
 
-def make_task(env_id: str, *, wrappers: Sequence[str] = (), render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
+def make_task(
+    env: str | gymnasium.Env[Any, Any] | Callable[..., gymnasium.Env[Any, Any]],
+    *,
+    wrappers: Sequence[str] = (),
+    render_mode: str | None = None,
+) -> gymnasium.Env[Any, Any]:
     """Create a Gymnasium environment with wrappers.
 
     Args:
-        env_id: a registered id such as "CartPole-v1", or "package:Name-v0" to import the package first.
-        wrappers: the innermost first: names of `gymnasium.wrappers`, or `module:Class`, with options as in
-            "TimeLimit(max_episode_steps=200)".
+        env: a registered id such as "CartPole-v1", with options as in "FrozenLake-v1(is_slippery=False)"; "package:Name-v0" to
+            import the package first; "module:name" or "file.py:name" for a class of environments or a function that creates one;
+            "file.py" if it is the only one in the file. In Python also such a class or function itself, or an environment, which
+            is then used in place and never closed.
+        wrappers: the innermost first: names of `gymnasium.wrappers` and of the wrappers in `esbas.envs`, or `module:Class`, with
+            options as in "TimeLimit(max_episode_steps=200)".
         render_mode: "human", "rgb_array" or another mode of the environment; None: no rendering.
     """
-    task = _make(env_id, render_mode)
+    task = create(env, render_mode) if isinstance(env, str) else _given(env, render_mode)
     for text in wrappers:
         task = _wrapped(task, text)
     layer: Any = task
@@ -45,42 +53,36 @@ def make_task(env_id: str, *, wrappers: Sequence[str] = (), render_mode: str | N
     return task
 
 
-def _make(env_id: str, render_mode: str | None) -> gymnasium.Env[Any, Any]:
-    package, colon, name = env_id.rpartition(":")
-    task: gymnasium.Env[Any, Any] | None
-    given: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}  # not every environment has this argument
-    failing = error_context(f"environment {env_id!r}", rule="must start", remedy="fix the environment, or choose another")
-    with failing, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*is out of date")  # old versions are allowed
-        warnings.filterwarnings("ignore", message=".*not in the possible render_modes")  # an error below
-        warnings.filterwarnings("ignore", message=".*Using the latest versioned")  # an error below
-        try:
-            task = gymnasium.make(env_id, **given)
-        except gymnasium.error.NamespaceNotFound:
-            raise unknown("namespace", name.partition("/")[0], [], _INSTALL + repr(f"package:{name}")) from None
-        except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
-            task = None
-    if task is None:
-        raise unknown("environment", env_id, [package + colon + known for known in gymnasium.registry], _ELSEWHERE)
-    if task.spec is not None and task.spec.id != name:
-        remedy = f"name {package + colon + task.spec.id!r}"
-        raise InvalidValueError(f"an environment must be named with its version, but got {env_id!r}: {remedy}")
-    modes = task.metadata.get("render_modes") or []
-    if render_mode is not None and render_mode not in modes:
-        raise unknown(f"render mode of environment {env_id!r}", render_mode, modes)
-    return task
+class _KeptOpen(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment that belongs to the caller, who closes it."""
+
+    def close(self) -> None:
+        pass
+
+
+def _given(env: Any, render_mode: str | None) -> gymnasium.Env[Any, Any]:
+    """The task for an environment, or for a function that creates one."""
+    name = name_of(env)
+    if isinstance(env, gymnasium.vector.VectorEnv | gymnasium.Env):
+        task = checked_task(env, name)
+        if render_mode not in (None, task.render_mode):
+            message = f"the environment {name!r} must have been created with render_mode={render_mode!r}, but was not"
+            raise InvalidValueError(f"{message}: create it so, or give a function that creates it")
+        return _KeptOpen(task)
+    with error_context(f"environment {name!r}", rule="must start", remedy="fix the environment, or choose another"):
+        return call(env, {} if render_mode is None else {"render_mode": render_mode}, name)
 
 
 def _wrapped(task: gymnasium.Env[Any, Any], text: str) -> gymnasium.Env[Any, Any]:
     name, given = read_call(text)
     if ":" in name:
         return _apply(import_object(name), name, given, task, text)
-    names = [known for known in gymnasium.wrappers.__all__ if known[0].isupper() and known not in _REFUSED]
+    names = [*_OWN, *(known for known in gymnasium.wrappers.__all__ if known[0].isupper() and known not in _REFUSED)]
     if name in _REFUSED:
         raise InvalidValueError(f"a wrapper must fit any learner and any run, but {name} {_REFUSED[name]}: remove it")
     if name not in names:
-        raise unknown("wrapper", name, names, "choose one of gymnasium.wrappers")
-    return _apply(getattr(gymnasium.wrappers, name), name, given, task, text)
+        raise unknown("wrapper", name, names, f"choose one of gymnasium.wrappers, {' or '.join(_OWN)}")
+    return _apply(_OWN.get(name) or getattr(gymnasium.wrappers, name), name, given, task, text)
 
 
 def _apply(

@@ -1,4 +1,4 @@
-"""`esbas train ENV_ID`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
+"""`esbas train TASK`: trains a portfolio on a Gymnasium task and writes all results into a folder."""
 
 import importlib
 import sys
@@ -14,15 +14,18 @@ from esbas.reporting.terminal import print_text
 from esbas.training.config import Train
 from esbas.training.display.live_view import LiveView
 from esbas.training.extending import check_same_length
-from esbas.training.folder import COMMAND, PORTFOLIO, TrainingFolder
+from esbas.training.folder import PORTFOLIO, TrainingFolder, command_of
 from esbas.training.policies.layers import write_layers
 from esbas.training.portfolios.recipe import Recipe, example, read_toml
+from esbas.training.portfolios.spaces import image_note
 from esbas.training.reports.training_report import publish
 from esbas.training.runs.one_run import SaveOptions, is_finished, run_folder
 from esbas.training.runs.plan import Plan
 from esbas.training.runs.seeds import train_seeds
 
 __all__ = ["Train", "main", "train"]
+_LIST = "python -c 'import gymnasium; gymnasium.pprint_registry()' lists all that are installed"
+_SOME_TASKS = f"try CartPole-v1, FrozenLake-v1 or Pendulum-v1, or your own as mytask.py; {_LIST}"
 
 
 def main(config: Train) -> None:
@@ -30,7 +33,8 @@ def main(config: Train) -> None:
     if config.example:
         _write_example(Path(PORTFOLIO))
         return
-    require(config.env_id != "", "a task is given", "esbas train CartPole-v1", env_id=config.env_id)
+    if not config.env_id and config.env is None:
+        raise InvalidValueError(f"esbas train needs a task, but none is given: {_SOME_TASKS}")
     check_same_length(config)
     train(TrainingFolder(config.folder, config, config.plan(config.recipe())))
 
@@ -39,14 +43,15 @@ def train(training: TrainingFolder) -> None:
     """Start or continue a training, and write its report."""
     config, folder, plan = training.config, training.folder, training.plan
     config.check()
-    _try_build(plan, config.seeds[0], folder)
-    results = Results(folder, command=COMMAND + config.env_id, config=config.options())
+    notes = _try_build(plan, config.seeds[0], folder)
+    results = Results(folder, command=command_of(config), config=config.options())
     _write_portfolio(folder / PORTFOLIO, plan.recipe)
     write_layers(folder, plan)
     _announce(training)
+    print_text(*notes)
     saving, seeds = _without_missing_extras(config.saving), [seed for seed in config.seeds if not is_finished(folder, seed)]
     try:
-        with LiveView(f"{config.env_id}, {config.selector}", seeds=seeds) as view:
+        with LiveView(f"{config.task}, {config.selector}", seeds=seeds) as view:
             train_seeds(plan, config.seeds, folder, jobs=config.jobs, saving=saving, report=view.show, engine=config.engine)
     except BaseException:
         with suppress(EsbasError, OSError):  # the first error is the cause
@@ -55,10 +60,16 @@ def train(training: TrainingFolder) -> None:
     publish(results, training)
 
 
-def _try_build(plan: Plan, seed: int, folder: Path) -> None:
-    """Build a run once, so that errors in the options are raised before a folder is created."""
-    if not run_folder(folder, seed).exists():
-        plan.start(seed).close()
+def _try_build(plan: Plan, seed: int, folder: Path) -> list[str]:
+    """Build a run once, so that errors in the options are raised before a folder is created. Returns advice about the task."""
+    if run_folder(folder, seed).exists():
+        return []
+    run = plan.start(seed)
+    try:
+        note = image_note(run.env)
+    finally:
+        run.close()
+    return [] if note is None else [note]
 
 
 def _without_missing_extras(saving: SaveOptions) -> SaveOptions:
@@ -78,6 +89,8 @@ def _announce(training: TrainingFolder) -> None:
     runs = "" if seeds == 1 else f", {seeds} runs"
     learners = f"{len(names)} learners" if len(names) > 1 else "one learner"
     print_text(f"{plan.env_id}: {learners}, selector {plan.selector}, {budget}{runs}. Results: {training.folder}")
+    for wrapper in plan.wrappers[len(training.config.wrappers) :]:
+        print_text(f"Observations are converted by {wrapper}, so that these learners can use them.")
 
 
 def _write_portfolio(path: Path, recipe: Recipe) -> None:

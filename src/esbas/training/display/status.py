@@ -61,7 +61,6 @@ class StatusTracker:
         self._control = Counter[str]()  # of the last episodes
         self._meter = SpeedMeter(time.monotonic(), steps=run.steps, progress=self._progress(0))
         self.notes: list[str] = []  # problems that do not end the run
-        self.evaluated = 0  # environment steps of evaluations so far
 
     def note(self, text: str) -> None:
         """Add a problem that does not end the run. The same text is added once."""

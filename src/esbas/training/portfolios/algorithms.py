@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from esbas import learners
-from esbas.errors import SpaceError, require
+from esbas.envs.wrappers import number_of
+from esbas.errors import SpaceError, UnknownNameError, require
 from esbas.learner import Learner, RandomPolicy
 from esbas.learners import Constant, DoubleQ, ExpectedSARSA, QLambda, TabularQ
 from esbas.learners.d3 import names as d3_names
 from esbas.registry import Registry
 from esbas.training.portfolios.build import CONTINUOUS, DISCRETE, OTHER, AlgorithmSpec, BuildContext, algorithm_of, kind_of
+from esbas.training.portfolios.spaces import LARGEST_TABLE, advice, is_array
 
 _SPACES = "observation_space", "action_space"
 _SB3_MEMORY = "buffer_size", "replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage"
@@ -117,7 +119,12 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
         hints={"regressor": str},
     ),
     "random": AlgorithmSpec(
-        title="random", actions=(DISCRETE, CONTINUOUS, OTHER), signature=lambda: _no_options, make=_random, reserved=()
+        title="random",
+        actions=(DISCRETE, CONTINUOUS, OTHER),
+        signature=lambda: _no_options,
+        make=_random,
+        reserved=(),
+        any_observations=True,
     ),
     "sb3.dqn": _of_sb3("dqn", "SB3 DQN", DISCRETE),
     "sb3.qrdqn": _of_sb3("qrdqn", "QR-DQN", DISCRETE),
@@ -134,8 +141,18 @@ for _name, _algorithm in _BUILT_IN.items():
     ALGORITHMS.add(_name, _algorithm)
 
 
+NUMBER_ACTIONS = "add --wrappers DiscreteActions, which numbers all combinations"
+_ON_POLICY = {
+    *("ppo", "a2c", "a3c", "trpo", "acktr", "reinforce", "vpg", "sarsa", "recurrentppo", "maskableppo", "ppolstm", "impala")
+}
+_OFF_POLICY = "for discrete actions use dqn or sb3.qrdqn, for continuous actions sb3.sac, sb3.td3 or sb3.tqc"
+
+
 def find_algorithm(name: str) -> AlgorithmSpec:
     """The algorithm with this name, or for the learner class `module:Class`; see `algorithm_of`."""
+    if name not in ALGORITHMS and "".join(filter(str.isalnum, name.lower().removeprefix("sb3."))) in _ON_POLICY:
+        message = f"members must learn from the episodes of all members, but {name} is on-policy and can learn from its own only"
+        raise UnknownNameError(f"{message}: {_OFF_POLICY}")
     found = ALGORITHMS.find(name)
     return found if isinstance(found, AlgorithmSpec) else algorithm_of(name, found)
 
@@ -143,10 +160,30 @@ def find_algorithm(name: str) -> AlgorithmSpec:
 def check_spaces(algorithm: str, context: BuildContext) -> None:
     """Raise a SpaceError if the algorithm does not support the spaces of the task."""
     own, given = find_algorithm(algorithm), kind_of(context.action_space)
+    seen = context.observation_space
     if given not in own.actions:
-        fitting = [name for name, other in _BUILT_IN.items() if given in other.actions and not name.startswith("d3rlpy.")]
         message = f"{algorithm} needs {' or '.join(own.actions)} actions, but the action space is {context.action_space}"
+        if given == OTHER and number_of(context.action_space):
+            discrete = "" if DISCRETE in own.actions else "use one for discrete actions such as dqn and "
+            raise SpaceError(f"{message}: remove it, or {discrete}{NUMBER_ACTIONS}")
+        fitting = [
+            name
+            for name, other in _BUILT_IN.items()
+            if given in other.actions and kind_of(seen) in (other.observations or (kind_of(seen),)) and "d3rlpy" not in name
+        ]
         raise SpaceError(f"{message}: remove it, or choose one of {', '.join(fitting)}")
-    if own.observations and kind_of(context.observation_space) not in own.observations:
-        message = f"{algorithm} needs {' or '.join(own.observations)} observations, but the observation space is"
-        raise SpaceError(f"{message} {context.observation_space}: remove it, or wrap the task in DiscretizeObservation")
+    if own.observations and kind_of(seen) not in own.observations:
+        message = f"{algorithm} needs {' or '.join(own.observations)} observations, but the observation space is {seen}"
+        number = "add --wrappers DiscreteObservations, which numbers all combinations"
+        raise SpaceError(f"{message}: remove it, or {number if number_of(seen) else _discretize(seen)}")
+    if not (own.any_observations or is_array(seen)):
+        raise SpaceError(f"{algorithm} needs observations that are numbers or arrays, but {advice(seen)}")
+
+
+def _discretize(space: Any) -> str:
+    """How to get discrete observations from vectors."""
+    low, high = np.asarray(getattr(space, "low", np.inf)), np.asarray(getattr(space, "high", np.inf))
+    bins = min(10, int(LARGEST_TABLE ** (1 / len(low)))) if low.ndim == 1 else 0
+    if bins < 3 or not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return "choose an algorithm for vectors, such as dqn"
+    return f'add --wrappers "DiscretizeObservation(bins={bins})"'

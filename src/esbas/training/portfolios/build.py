@@ -53,6 +53,7 @@ class AlgorithmSpec:
         observations: the kinds of observation spaces that it supports; empty: any.
         optional: arguments without a default that may be omitted.
         hints: types of options where they differ from the signature.
+        any_observations: whether observations may be of any space; otherwise they are numbers or arrays.
     """
 
     title: str
@@ -63,6 +64,7 @@ class AlgorithmSpec:
     observations: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     hints: Mapping[str, Any] | None = None
+    any_observations: bool = False
 
     def options(self, kind: str, given: Mapping[str, Any], *, also: Collection[str] = ()) -> dict[str, Any]:
         """The given options, checked against the signature; `also` are other names to suggest if one is unknown."""
@@ -92,6 +94,7 @@ def algorithm_of(name: str, learner_class: Any) -> AlgorithmSpec:
         signature=lambda: learner_class,
         make=partial(_make, learner_class, task),
         reserved=(first, *task),
+        any_observations=True,
     )
 
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
 
+from esbas.envs.wrappers import number_of
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learner import Learner
 from esbas.learners import SharedReplay
 from esbas.training.options import checked, error_context, parameters_of, read_call
-from esbas.training.portfolios.algorithms import find_algorithm
-from esbas.training.portfolios.build import OTHER, BuildContext, kind_of
+from esbas.training.portfolios.algorithms import ALGORITHMS, NUMBER_ACTIONS, find_algorithm
+from esbas.training.portfolios.build import DISCRETE, OTHER, AlgorithmSpec, BuildContext, kind_of
 from esbas.training.portfolios.members import MemberSpec, read_members
+from esbas.training.portfolios.spaces import conversion, fits_a_table
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,16 @@ class Recipe:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(member.name for member in self.members)
+
+    def conversion(self, space: Any) -> str | None:
+        """The wrapper that makes observations of this space fit the learners; None if none is needed, or none can.
+
+        Learners of your own get observations as they are.
+        """
+        found = [ALGORITHMS.find(member.algorithm) for member in self.members]
+        built_in = [each for each in found if isinstance(each, AlgorithmSpec)]
+        tabular = any(each.observations == (DISCRETE,) for each in built_in)
+        return conversion(space, tabular=tabular) if len(built_in) == len(found) else None
 
     def build(self, env: Any, *, steps: int, seed: int) -> list[Learner]:
         """Build the learners for a task; `steps` is the length of the run, for learning-rate and exploration schedules."""
@@ -90,13 +102,20 @@ def recipe_of(members: Sequence[str]) -> Recipe:
 
 
 def default_recipe(env: Any) -> Recipe:
-    """The default portfolio: DQNs for discrete actions, Stable-Baselines3 models for continuous actions."""
+    """The default portfolio for a task.
+
+    Tables for discrete observations and actions, DQNs for other tasks with discrete actions, and Stable-Baselines3 models for
+    continuous actions.
+    """
     kind = kind_of(env.action_space)
     if kind == OTHER:
         message = (
             f"default portfolios need actions 0, ..., n - 1 or continuous actions, but the action space is {env.action_space}"
         )
-        raise SpaceError(f"{message}: wrap the task, or give a portfolio that supports it")
+        own = "wrap the task, or give a learner that supports it, as --members module:Class"
+        raise SpaceError(f"{message}: " + (NUMBER_ACTIONS if number_of(env.action_space) else own))
+    if kind == DISCRETE and fits_a_table(env.observation_space, int(env.action_space.n)):
+        return read_recipe(_file("tabular.toml"), source="the default portfolio for discrete observations and actions")
     return read_recipe(_file(f"{kind}.toml"), source=f"the default portfolio for {kind} actions")
 
 

@@ -10,9 +10,9 @@ from esbas.errors import require
 from esbas.learner import Learner
 from esbas.objective import make_objective
 from esbas.runner import Budget
-from esbas.selectors import ScaleSpec, make_selector
 from esbas.training import warm_start
 from esbas.training.portfolios.recipe import Recipe
+from esbas.training.selectors import read_scale, read_selector
 from esbas.training.tasks import make_task
 
 ASSUMED_LENGTH = 1000  # steps of an episode without a time limit, for learning-rate schedules
@@ -23,20 +23,21 @@ class Plan:
     """What to train on which task, and for how long. The same plan and seed build the same run, in any process.
 
     Attributes:
-        env_id: of a Gymnasium environment.
+        env_id: the name of the task with its options; see `make_task`.
         recipe: the portfolio.
-        selector: a name; see `esbas.selectors.make_selector`.
+        selector: a name, with options as in "ssbas(xi=1)"; see `esbas.training.selectors.read_selector`.
         scale: "auto", "raw", or "LOW,HIGH".
         xi: of UCB1; None: the selector's default.
         epochs: the lengths of the epochs; none: the selector's default.
         objective: a name; see `esbas.objective.make_objective`.
         steps, episodes: the budget, in one of the two.
-        wrappers: of the environment, the innermost first; see `make_task`.
+        wrappers: of the environment, the innermost first, with those that make observations fit the portfolio; see `make_task`.
         max_steps: an episode with more steps is an error.
         time_limit: in seconds, for each learning call of a member.
         eval_every: environment steps between two evaluations; 0: only at the end.
         eval_episodes: of each member in an evaluation.
         start_from: the folder of an earlier training, from whose learners new runs start; see `esbas.training.warm_start`.
+        env: an environment, or what creates it, if the name is not enough.
     """
 
     env_id: str
@@ -54,6 +55,7 @@ class Plan:
     eval_every: int = 0
     eval_episodes: int = 5
     start_from: str | None = None
+    env: Any = None
 
     def __post_init__(self) -> None:
         budget = {"steps": self.steps, "episodes": self.episodes}
@@ -66,7 +68,7 @@ class Plan:
         read_scale(self.scale)
 
     def task(self, *, render_mode: str | None = None) -> Any:
-        return make_task(self.env_id, wrappers=self.wrappers, render_mode=render_mode)
+        return make_task(self.env_id if self.env is None else self.env, wrappers=self.wrappers, render_mode=render_mode)
 
     def start(self, seed: int) -> esbas.Run:
         """Build a new run."""
@@ -99,8 +101,8 @@ class Plan:
         learners = self.recipe.build(env, steps=self._length(env), seed=seed)
         fixed = [learner.name for learner in learners if learner.stationary]
         names = [learner.name for learner in learners]
-        settings: dict[str, Any] = {"scale": read_scale(self.scale), "xi": self.xi, "epochs": self.epochs or None}
-        return env, learners, make_selector(self.selector, names, stationary=fixed, seed=seed, **settings)
+        settings: dict[str, Any] = {"scale": self.scale, "xi": self.xi, "epochs": self.epochs}
+        return env, learners, read_selector(self.selector, names, stationary=fixed, seed=seed, **settings)
 
     def _length(self, env: Any) -> int:
         """The length of the run in steps, for schedules. A budget in episodes assumes that all have the maximal length."""
@@ -108,19 +110,3 @@ class Plan:
             return self.steps
         longest = getattr(env.spec, "max_episode_steps", None) or min(self.max_steps, ASSUMED_LENGTH)
         return int(self.episodes or 1) * int(longest)
-
-
-def read_scale(text: str) -> ScaleSpec:
-    """The scale that an option describes: "auto", "raw", or "LOW,HIGH".
-
-    >>> read_scale("0,500")
-    (0.0, 500.0)
-    """
-    if text in ("auto", "raw"):
-        return "auto" if text == "auto" else None
-    try:
-        low, high = map(float, text.split(","))
-    except ValueError:
-        low = high = 0.0
-    require(low < high, "scale is auto, raw, or LOW,HIGH with LOW < HIGH", "such as 0,500", scale=text)
-    return low, high
