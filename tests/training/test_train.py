@@ -26,6 +26,7 @@ def test_training_from_end_to_end(tmp_path, capsys):
     assert names == {
         "config.json",
         "portfolio.toml",
+        "spaces.json",
         "members.csv",
         "training.png",
         "training.svg",

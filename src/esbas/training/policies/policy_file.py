@@ -73,6 +73,7 @@ class StoredPolicy:
             steps=plan.steps or plan.episodes or 1,  # for schedules, which acting does not need
             seed=self.seed,
         )
+        member.check_spaces(context)
         learner = dataclasses.replace(member, isolate=member.isolate if isolate is None else isolate).build(context)
         load: Callable[[Any], None] = getattr(learner, "load_state_dict" if self.whole else "load_policy_state")
         try:
