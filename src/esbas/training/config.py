@@ -61,11 +61,9 @@ class Train:
     time_limit: float | None = None
     """Seconds per learning call of a member. A member that takes longer is dismissed for a while. Default: no limit."""
     eval_every: int = 0
-    """Environment steps between two evaluations, in which the greedy policy of each learner plays episodes from which nobody
-    learns. The best policy is kept. Default: only at the end."""
+    """Steps between two evaluations: greedy policies play, nobody learns, the best one is kept. Default: only at the end."""
     eval_episodes: int = 5
-    """Episodes per learner in an evaluation; at the end, fewer if they would take more than a tenth of the training's steps,
-    unless --eval-every is given."""
+    """Episodes per learner in an evaluation. Without --eval-every, fewer if they would take over 10 % of the training's steps."""
     jobs: int = 1
     """How many seeds run at the same time. Results do not depend on it."""
     engine: str | None = None
