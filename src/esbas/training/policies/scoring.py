@@ -15,6 +15,7 @@ from esbas.faults import Act, end_fork, raise_unless_fault
 from esbas.learner import Learner, Policy
 from esbas.objective import Objective
 from esbas.runner import acting, roll_out
+from esbas.training.runs.episode_log import one_line
 
 
 @dataclass
@@ -86,7 +87,7 @@ class Scorer:
         except BaseException as error:
             end_fork(process)
             raise_unless_fault(error)
-            score.problem = describe(error)
+            score.problem = one_line(describe(error))
             self.close()  # the error may be the task's
         end_fork(process)
 
