@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from esbas import cli
+import esbas
+from esbas import archive, cli
 from esbas.reporting import Results
 from esbas.training import open_folder, read_recipe, recipe_of
 from esbas.training.runs.clock import read_clock
-from esbas.training.runs.episode_log import RunLog, read_episodes, read_faults
+from esbas.training.runs.episode_log import RunLog, read_episodes, read_evaluations, read_faults
 from fuzz.files import folder
 from fuzz.harness import target
 from fuzz.mutations import mutated, mutated_bytes
@@ -55,9 +56,9 @@ def variant(name: str, rng: np.random.Generator) -> Path:
     source, copied = trained(), folder() / "copied"
     run = copied / "runs" / "seed-0"
     run.mkdir(parents=True, exist_ok=True)
-    for each in ("config.json", "portfolio.toml"):
+    for each in ("config.json", "portfolio.toml", "spaces.json"):
         (copied / each).write_bytes((source / each).read_bytes())
-    for each in ("episodes.csv", "faults.csv", "clock.json"):
+    for each in ("episodes.csv", "faults.csv", "clock.json", "evaluations.csv", "best.npz"):
         (run / each).write_bytes((source / "runs" / "seed-0" / each).read_bytes())
     path = next(copied.rglob(name))
     data = path.read_bytes()
@@ -95,6 +96,19 @@ def logs(rng: np.random.Generator) -> None:
     read_faults(run)
     with RunLog(run, upto=4, steps=int(episodes.steps[3])):
         pass
+
+
+@target("policies and evaluations")
+def policies(rng: np.random.Generator) -> None:
+    name = str(rng.choice(["spaces.json", "evaluations.csv", "best.npz"]))
+    copied = variant(name, rng)
+    run = copied / "runs" / "seed-0"
+    if name == "best.npz" and rng.random() < 0.7:
+        content = archive.read(trained() / "runs" / "seed-0" / "best.npz", "policy")
+        archive.write(run / "best.npz", "policy", mutated(content, rng, odd=False))
+    read_evaluations(run)
+    policy = esbas.load_policy(copied)
+    policy.act(policy.observation_space.sample())
 
 
 @cache

@@ -115,6 +115,18 @@ def test_members_that_fail_or_are_stuck_are_recorded_and_never_the_best(
     assert "No best policy: no member could be evaluated (RuntimeError: no greedy policy today)." in capsys.readouterr().out
 
 
+def test_an_isolated_member_has_the_same_evaluations(tmp_path: Path) -> None:
+    results = []
+    for settings in ("", ", isolate=True, time_limit=60.0"):
+        config = Train("tests/Lane-v0", members=(f"tabular_q(rate=0.5, epsilon=1.0{settings})",), steps=40, eval_every=20)
+        folder = tmp_path / f"it{settings[:5]}"
+        train_seed(config.plan(config.recipe()), 0, folder, saving=SAVING, report=lambda _: None)
+        kept = read_policy(run_of(folder) / "best.npz")
+        results.append((read_evaluations(run_of(folder)), kept.learner, kept.steps, kept.rescored))
+    assert results[0] == results[1]
+    assert results[0][3]
+
+
 def test_what_acting_needs_is_kept_and_no_more(tmp_path: Path) -> None:
     out = trained(tmp_path / "f", "tests/Lane-v0", members=("training.odd_learners:Compact",), steps=60)
     kept = read_policy(run_of(out) / "best.npz")

@@ -26,6 +26,7 @@ def test_training_from_end_to_end(tmp_path, capsys):
     assert names == {
         "config.json",
         "portfolio.toml",
+        "spaces.json",
         "members.csv",
         "runs.csv",
         "training.png",
@@ -36,7 +37,8 @@ def test_training_from_end_to_end(tmp_path, capsys):
     }
     directory = out / "runs" / "seed-0"
     names = {path.name for path in directory.iterdir()}
-    assert names == {"episodes.csv", "faults.csv", "checkpoint.npz", "clock.json", "tensorboard", ".lock"}
+    logs = {"episodes.csv", "faults.csv", "evaluations.csv"}
+    assert names == logs | {"checkpoint.npz", "best.npz", "clock.json", "tensorboard", ".lock"}
     episodes = read_episodes(directory)
     assert episodes.steps[-2] < 1200 <= episodes.steps[-1]
     np.testing.assert_array_equal(np.cumsum(episodes.lengths), episodes.steps)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
-from esbas.errors import EsbasError, require
+from esbas.errors import require
 from esbas.training.options import checked
 
 if TYPE_CHECKING:  # imported where they are needed, so that `esbas train --help` is fast
@@ -87,11 +87,9 @@ class Train:
     time_limit: float | None = None
     """Seconds per learning call of a member. A member that takes longer is dismissed for a while. Default: no limit."""
     eval_every: int = 0
-    """Environment steps between two evaluations, in which the greedy policy of each learner plays episodes from which nobody
-    learns. The best policy is kept. Default: only at the end."""
+    """Steps between two evaluations: greedy policies play, nobody learns, the best one is kept. Default: only at the end."""
     eval_episodes: int = 5
-    """Episodes per learner in an evaluation; at the end, fewer if they would take more than a tenth of the training's steps,
-    unless --eval-every is given."""
+    """Episodes per learner in an evaluation. Without --eval-every, fewer if they would take over 10 % of the training's steps."""
     start_from: Path | None = None
     """The folder of an earlier training: members with the same name and algorithm start from what was learnt there."""
     device: str | None = None
@@ -213,25 +211,13 @@ class Train:
             objective=self.objective,
             steps=steps,
             episodes=self.episodes,
-            wrappers=(*self.wrappers, *self._conversions(recipe)),
+            wrappers=self.wrappers,
             max_steps=self.max_steps,
             time_limit=self.time_limit,
             eval_every=self.eval_every,
             eval_episodes=self.eval_episodes,
             start_from=None if self.start_from is None else str(self.start_from),
         )
-
-    def _conversions(self, recipe: "Recipe") -> tuple[str, ...]:
-        """The wrappers that make the observations fit the portfolio."""
-        from esbas.training.tasks import make_task
-
-        try:
-            task = make_task(self._source, wrappers=self.wrappers)
-        except EsbasError:  # raised again where the task is needed: `esbas compare` works without it
-            return ()
-        wrapper = recipe.conversion(task.observation_space)
-        task.close()
-        return () if wrapper is None else (wrapper,)
 
     def options(self) -> dict[str, Any]:
         """The options that affect results, as plain data, without those that have their default value."""

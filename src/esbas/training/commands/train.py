@@ -65,11 +65,14 @@ def _try_build(plan: Plan, seed: int, folder: Path) -> list[str]:
     if run_folder(folder, seed).exists():
         return []
     run = plan.start(seed)
-    try:
-        note = image_note(run.env)
-    finally:
-        run.close()
-    return [] if note is None else [note]
+    run.close()
+    task, wrappers = plan.wrapped_task()
+    task.close()
+    converted = [
+        f"Observations are converted by {name}, so that these learners can use them." for name in wrappers[len(plan.wrappers) :]
+    ]
+    note = image_note(task)
+    return converted if note is None else [*converted, note]
 
 
 def _without_missing_extras(saving: SaveOptions) -> SaveOptions:
@@ -89,8 +92,6 @@ def _announce(training: TrainingFolder) -> None:
     runs = "" if seeds == 1 else f", {seeds} runs"
     learners = f"{len(names)} learners" if len(names) > 1 else "one learner"
     print_text(f"{plan.env_id}: {learners}, selector {plan.selector}, {budget}{runs}. Results: {training.folder}")
-    for wrapper in plan.wrappers[len(training.config.wrappers) :]:
-        print_text(f"Observations are converted by {wrapper}, so that these learners can use them.")
 
 
 def _write_portfolio(path: Path, recipe: Recipe) -> None:

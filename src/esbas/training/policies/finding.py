@@ -8,22 +8,17 @@ from esbas import archive, schema
 from esbas.errors import SaveFileError, require, unknown
 from esbas.objective import make_objective
 from esbas.training.folder import TrainingFolder
-from esbas.training.policies.policy_file import BEST, StoredPolicy, read_policy
+from esbas.training.policies.policy_file import BEST, StoredPolicy, best_of, read_policy
 from esbas.training.reports import curves
 from esbas.training.runs.episode_log import Episodes, read_episodes
 from esbas.training.runs.one_run import run_folder
 
 
 def find_best(training: TrainingFolder, seed: int | None = None) -> StoredPolicy | None:
-    """The best policy that was kept, of one run or of all runs; None before the first evaluation.
-
-    Policies that were scored again on fresh episodes come first.
-    """
+    """The best policy that was kept, of one run or of all runs; None before the first evaluation."""
     _check_seed(training, seed)
-    objective = make_objective(training.plan.objective)
     paths = [run_folder(training.folder, each) / BEST for each in (training.seeds if seed is None else (seed,))]
-    found = [read_policy(path) for path in paths if path.exists()]
-    return max(found, key=lambda each: (bool(each.rescored), objective.score(each.expected)), default=None)
+    return best_of([read_policy(path) for path in paths if path.exists()], make_objective(training.plan.objective))
 
 
 def find_run(training: TrainingFolder, seed: int | None = None) -> int:
@@ -59,7 +54,7 @@ def members_at_checkpoint(training: TrainingFolder, seed: int) -> dict[str, Stor
     entry = {"learner": schema.AnyOf(dict, None), str: Any}
     roster = {member.name: entry for member in members}
     schema.check(content, {"roster": roster, "steps": schema.COUNT, str: Any}, f"the run in {str(path)!r}")
-    return {
+    found = {
         member.name: StoredPolicy(
             learner=member.name,
             algorithm=member.algorithm,
@@ -72,6 +67,10 @@ def members_at_checkpoint(training: TrainingFolder, seed: int) -> dict[str, Stor
         for member in members
         if content["roster"][member.name]["learner"] is not None
     }
+    if not found:
+        message = f"a learner must be in the checkpoint {str(path)!r}, but none could be saved"
+        raise SaveFileError(f"{message}: see faults.csv")
+    return found
 
 
 def most_control(training: TrainingFolder, seed: int) -> str:

@@ -51,9 +51,9 @@ def write_layers(folder: Path, plan: Plan) -> None:
     path = folder / SPACES
     if path.exists():
         return
-    task = plan.task()
+    task, texts = plan.wrapped_task()
     try:
-        layers = layers_of(task, plan.wrappers)
+        layers = layers_of(task, texts)
     finally:
         task.close()
     rows = [
@@ -75,10 +75,11 @@ def read_layers(folder: Path, plan: Plan) -> list[Layer]:
     layers = [
         Layer(each["wrapper"], from_data(each["observation"], where), from_data(each["action"], where)) for each in data["layers"]
     ]
-    texts = [layer.wrapper for layer in layers]
-    if not texts or texts[0] or texts[1:] != list(plan.wrappers)[len(plan.wrappers) - len(texts) + 1 :]:
-        rule, given = "the wrappers are the last ones of the training", list(plan.wrappers)
-        schema.require(False, rule, where, wrappers=texts[1:], training=given)
+    texts, given = [layer.wrapper for layer in layers], list(plan.wrappers)
+    if len(layers) > 1 and texts[-1] == plan.recipe.conversion(layers[-2].observation_space):
+        given.append(texts[-1])  # `Plan.task` added it
+    fits = bool(texts) and not texts[0] and texts[1:] == given[len(given) - len(texts) + 1 :]
+    schema.require(fits, "the wrappers are the last ones of the training", where, wrappers=texts[1:], training=given)
     return layers
 
 

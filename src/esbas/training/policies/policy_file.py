@@ -1,7 +1,7 @@
 """Policies in files: what acting needs of one learner, and where it comes from."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from esbas import archive, schema
 from esbas.errors import EsbasError, SaveFileError, describe, unknown
 from esbas.learner import Learner
+from esbas.objective import Objective
 from esbas.training.portfolios.build import BuildContext
 from esbas.training.runs.plan import Plan
 
@@ -73,6 +74,7 @@ class StoredPolicy:
             steps=plan.steps or plan.episodes or 1,  # for schedules, which acting does not need
             seed=self.seed,
         )
+        member.check_spaces(context)
         learner = dataclasses.replace(member, isolate=member.isolate if isolate is None else isolate).build(context)
         load: Callable[[Any], None] = getattr(learner, "load_state_dict" if self.whole else "load_policy_state")
         try:
@@ -83,6 +85,11 @@ class StoredPolicy:
             message = f"learner {self.learner!r} must load its saved policy, but {' '.join(describe(error).split())[:300]}"
             raise SaveFileError(f"{message}: go back to an earlier copy, or build the learner as it was") from error
         return learner
+
+
+def best_of(policies: Iterable[StoredPolicy], objective: Objective) -> StoredPolicy | None:
+    """The best of these policies. Those that were scored again on fresh episodes come first."""
+    return max(policies, key=lambda each: (bool(each.rescored), objective.score(each.expected)), default=None)
 
 
 def state_of(learner: Any) -> tuple[dict[str, Any], bool]:

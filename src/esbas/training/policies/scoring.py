@@ -15,6 +15,7 @@ from esbas.faults import Act, end_fork, raise_unless_fault
 from esbas.learner import Learner, Policy
 from esbas.objective import Objective
 from esbas.runner import acting, roll_out
+from esbas.training.runs.episode_log import one_line
 
 
 @dataclass
@@ -51,7 +52,8 @@ class Scorer:
         Args:
             policies: functions that return the policies.
             episodes: of each policy.
-            allowance: environment steps. Another round of episodes starts only if one like the last would stay within them.
+            allowance: environment steps of the policies without a problem. Another round of episodes starts only if one like
+                the last would stay within them.
             at_least: rounds that are played in any case.
         """
         scores: dict[str, Score] = {name: Score() for name in policies}
@@ -64,7 +66,7 @@ class Scorer:
             for name, score in scores.items():
                 if not score.problem:
                     self._try(score, partial(self._play, ready[name], number, score))
-            total = sum(score.played for score in scores.values())
+            total = sum(score.played for score in scores.values() if not score.problem)
             if number >= at_least and total + (total - before) > allowance:
                 break
         return scores
@@ -85,7 +87,7 @@ class Scorer:
         except BaseException as error:
             end_fork(process)
             raise_unless_fault(error)
-            score.problem = describe(error)
+            score.problem = one_line(describe(error))
             self.close()  # the error may be the task's
         end_fork(process)
 

@@ -1,6 +1,7 @@
 """Gymnasium's spaces as plain data, and back."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +63,7 @@ def to_data(space: Any) -> dict[str, Any]:
     if isinstance(space, spaces.Text):
         lengths = {"min_length": int(space.min_length), "max_length": int(space.max_length)}
         return {"space": "Text", **lengths, "characters": space.characters}
-    return {"space": "other", "text": " ".join(str(space).split())[:200]}
+    return {"space": "other", "text": " ".join(re.sub(r" at 0x[0-9a-f]+", "", str(space)).split())[:200]}  # without addresses
 
 
 def from_data(data: Any, where: str) -> gymnasium.Space[Any]:

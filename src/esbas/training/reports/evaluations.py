@@ -10,7 +10,7 @@ import numpy as np
 from esbas.columns import Array
 from esbas.objective import Objective
 from esbas.reporting import estimate
-from esbas.training.policies.policy_file import BEST, StoredPolicy, read_policy
+from esbas.training.policies.policy_file import BEST, StoredPolicy, best_of, read_policy
 from esbas.training.reports import curves
 from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import Episodes, read_evaluations
@@ -41,9 +41,8 @@ class EvaluationSummary:
 
     @property
     def best(self) -> StoredPolicy | None:
-        """The best policy of all runs. Those that were scored again on fresh episodes come first."""
-        score = self._objective.score
-        return max(self._kept.values(), key=lambda kept: (bool(kept.rescored), score(kept.expected)), default=None)
+        """The best policy of all runs."""
+        return best_of(self._kept.values(), self._objective)
 
     @property
     def learnt(self) -> bool | None:

@@ -137,8 +137,7 @@ class Evaluator:
         for learner in built:
             getattr(learner, "close", lambda: None)()
         values = () if score.problem else tuple(score.values)
-        problem = one_line(score.problem)
-        again = dataclasses.replace(kept, rescored=values, rescored_steps=score.played, problem=problem)
+        again = dataclasses.replace(kept, rescored=values, rescored_steps=score.played, problem=score.problem)
         write_policy(self._directory / BEST, again)
         self._fresh_steps = score.played
 
@@ -187,4 +186,4 @@ def _policy_of(learner: Learner, before: dict[str, dict[str, Any]]) -> Policy:
 def _row(steps: int, name: str, score: Score) -> EvaluationRow:
     values = np.array(score.values) if score.values else np.array([math.nan])
     numbers = float(values.mean()), float(values.min()), float(values.max())
-    return EvaluationRow(steps, name, len(score.values), *numbers, score.played, one_line(score.problem))
+    return EvaluationRow(steps, name, len(score.values), *numbers, score.played, score.problem)

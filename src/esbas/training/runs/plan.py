@@ -13,7 +13,7 @@ from esbas.runner import Budget
 from esbas.training import warm_start
 from esbas.training.portfolios.recipe import Recipe
 from esbas.training.selectors import read_scale, read_selector
-from esbas.training.tasks import make_task
+from esbas.training.tasks import make_task, wrap
 
 ASSUMED_LENGTH = 1000  # steps of an episode without a time limit, for learning-rate schedules
 
@@ -31,7 +31,7 @@ class Plan:
         epochs: the lengths of the epochs; none: the selector's default.
         objective: a name; see `esbas.objective.make_objective`.
         steps, episodes: the budget, in one of the two.
-        wrappers: of the environment, the innermost first, with those that make observations fit the portfolio; see `make_task`.
+        wrappers: of the environment, the innermost first; see `make_task`.
         max_steps: an episode with more steps is an error.
         time_limit: in seconds, for each learning call of a member.
         eval_every: environment steps between two evaluations; 0: only at the end.
@@ -68,7 +68,14 @@ class Plan:
         read_scale(self.scale)
 
     def task(self, *, render_mode: str | None = None) -> Any:
-        return make_task(self.env_id if self.env is None else self.env, wrappers=self.wrappers, render_mode=render_mode)
+        """The task with its wrappers and, if necessary, one that makes its observations fit the portfolio."""
+        return self.wrapped_task(render_mode=render_mode)[0]
+
+    def wrapped_task(self, *, render_mode: str | None = None) -> tuple[Any, tuple[str, ...]]:
+        """The task, and all of its wrappers as text."""
+        task = make_task(self.env_id if self.env is None else self.env, wrappers=self.wrappers, render_mode=render_mode)
+        conversion = self.recipe.conversion(task.observation_space)
+        return (task, self.wrappers) if conversion is None else (wrap(task, conversion), (*self.wrappers, conversion))
 
     def start(self, seed: int) -> esbas.Run:
         """Build a new run."""
