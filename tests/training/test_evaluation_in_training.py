@@ -19,6 +19,7 @@ from esbas.training import main as train
 from esbas.training.policies.policy_file import read_policy
 from esbas.training.policies.scoring import Scorer
 from esbas.training.reports.evaluations import EvaluationSummary
+from esbas.training.runs import one_run
 from esbas.training.runs.episode_log import Episodes, read_evaluations
 from esbas.training.runs.one_run import SaveOptions, train_seed
 from training import lane
@@ -146,6 +147,7 @@ def test_callbacks_and_the_status_get_the_evaluations(tmp_path: Path, monkeypatc
     from esbas.training.callbacks import Callback
     from esbas.training.display import tensorboard
 
+    monkeypatch.setattr(one_run, "REPORT_EVERY", 0.0)
     found, played = [], []
 
     class Recorder(Callback):
@@ -160,7 +162,9 @@ def test_callbacks_and_the_status_get_the_evaluations(tmp_path: Path, monkeypatc
     assert [(each.learner, each.steps, np.mean(each.values), each.played) for each in found] == [
         (row.learner, row.steps, row.mean, row.played) for row in rows
     ]
+    assert sorted(played) == played
     assert played[0] == 0 < sum(row.played for row in rows) <= played[-1]
+    assert len(set(played)) > 100  # also within episodes
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,19 @@ class Scorer:
         objective: the value of an episode.
         stream: the generator of the episode with this number, from 1. All policies play the same episodes.
         limit: the steps after which an episode is given up.
+        tick: called before every step.
     """
 
     def __init__(
-        self, make: Callable[[], Any], objective: Objective, *, stream: Callable[[int], np.random.Generator], limit: int
+        self,
+        make: Callable[[], Any],
+        objective: Objective,
+        *,
+        stream: Callable[[int], np.random.Generator],
+        limit: int,
+        tick: Callable[[], None] = lambda: None,
     ) -> None:
-        self._make, self._objective, self._stream, self._limit = make, objective, stream, limit
+        self._make, self._objective, self._stream, self._limit, self._tick = make, objective, stream, limit, tick
         self._task: _CountedTask | None = None
 
     def score(
@@ -93,7 +100,7 @@ class Scorer:
 
     def _play(self, policy: Policy, number: int, score: Score) -> None:
         if self._task is None:
-            self._task = _CountedTask(self._make())
+            self._task = _CountedTask(self._make(), self._tick)
         task, rng = self._task, self._stream(number)
         before = task.steps
         try:
@@ -119,14 +126,15 @@ def _create(create: Callable[[], Policy], ready: dict[str, Policy], name: str) -
 class _CountedTask:
     """A task that counts its steps."""
 
-    def __init__(self, task: Any) -> None:
-        self._task, self.action_space, self.steps = task, task.action_space, 0
+    def __init__(self, task: Any, tick: Callable[[], None]) -> None:
+        self._task, self._tick, self.action_space, self.steps = task, tick, task.action_space, 0
 
     def reset(self, *, seed: int) -> Any:
         return self._task.reset(seed=seed)
 
     def step(self, action: Any) -> Any:
         self.steps += 1
+        self._tick()
         return self._task.step(action)
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -60,8 +61,9 @@ class Evaluator:
     def flush(self) -> None:
         self._log.flush(to_disk=True)
 
-    def after(self, record: EpisodeRecord) -> list[Evaluation]:
-        """The evaluations that are due after this episode."""
+    def after(self, record: EpisodeRecord, *, tick: Callable[[int], None] = lambda _: None) -> list[Evaluation]:
+        """The evaluations that are due after this episode; `tick` is called with the steps of evaluations before each of them."""
+        self._tick, self._counter = tick, itertools.count(self.played)
         every, steps = self._plan.eval_every, self._run.steps
         self._longest = max(self._longest, record.length)
         due = every and steps // every > (steps - record.length) // every
@@ -146,11 +148,14 @@ class Evaluator:
             return seeding.generator(self._seed, stream, number)
 
         limit = episode_limit(self._plan, self._run.env, longest=self._longest)
-        scorer = Scorer(self._plan.task, self._run.objective, stream=generator, limit=limit)
+        scorer = Scorer(self._plan.task, self._run.objective, stream=generator, limit=limit, tick=self._count)
         try:
             return scorer.score(policies, **settings)
         finally:
             scorer.close()
+
+    def _count(self) -> None:
+        self._tick(next(self._counter))
 
     def _rank(self, row: EvaluationRow) -> float:
         return self._run.objective.score(row.mean)

@@ -113,12 +113,19 @@ def _train(
             run.env = task = CountingTask(run.env, report_status, every=REPORT_WITHIN)
             report(tracker.status())
             reported = time.monotonic()
+
+            def report_evaluation(evaluated: int) -> None:
+                nonlocal reported
+                if time.monotonic() - reported >= REPORT_EVERY:
+                    tracker.evaluated, reported = evaluated, time.monotonic()
+                    report(tracker.status())
+
             for record in run:
                 log.add(record, steps=run.steps)
                 tracker.add_record(record)
                 for each in callbacks:
                     each.on_episode(record, steps=run.steps)
-                for evaluation in evaluator.after(record):
+                for evaluation in evaluator.after(record, tick=report_evaluation):
                     for each in callbacks:
                         each.on_evaluation(evaluation)
                 tracker.evaluated = evaluator.played
