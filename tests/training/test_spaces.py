@@ -88,15 +88,16 @@ def _no_report(monkeypatch):
 
 
 @pytest.mark.usefixtures("_no_report")
-def test_a_conversion_belongs_to_the_plan_and_not_to_the_options(tmp_path, capsys):
+def test_a_conversion_belongs_to_the_task_and_not_to_the_options(tmp_path, capsys):
     out = tmp_path / "it"
     words = ["train", "Blackjack-v1", "--members", "tabular_q", "--episodes", "3", "--no-tensorboard", "--out", str(out)]
     assert cli.main(words) == 0
     assert "Observations are converted by DiscreteObservations" in capsys.readouterr().out
     training = open_folder(out)
-    assert training.plan.wrappers == ("DiscreteObservations",)
-    assert training.config.wrappers == ()
-    assert isinstance(training.plan.task(), DiscreteObservations)
+    assert training.plan.wrappers == training.config.wrappers == ()
+    task, wrappers = training.plan.wrapped_task()
+    assert isinstance(task, DiscreteObservations)
+    assert wrappers == ("DiscreteObservations",)
     assert cli.main(["evaluate", str(out), "--episodes", "2"]) == 0
 
 
@@ -121,8 +122,9 @@ def test_the_advice_for_parts_that_cannot_be_flattened_works():
     words = ["FilterObservation(filter_keys=['direction', 'image'])"]
     config = Train(env=lambda: OneStep(TALKING), members=("dqn",), wrappers=tuple(words))
     plan = config.plan(config.recipe())
-    assert plan.wrappers == (*words, "FlattenObservation")
-    assert plan.task().observation_space.shape == (151,)
+    task, wrappers = plan.wrapped_task()
+    assert wrappers == (*words, "FlattenObservation")
+    assert task.observation_space.shape == (151,)
 
 
 @pytest.mark.parametrize("actions", [MultiDiscrete([2, 2]), MultiBinary(2), Discrete(2, start=1)])

@@ -104,4 +104,4 @@ def test_the_figure_comes_first(tmp_path):
     published(folder)
     page = (folder / "report.html").read_text()
     assert page.index("<svg") < page.index("<table")
-    assert re.findall(r"<h2>(.*?)</h2>", page) == ["Results", "Runs", "Learners", "Portfolio"]
+    assert re.findall(r"<h2>(.*?)</h2>", page) == ["Results", "Runs", "Best policy", "Learners", "Portfolio"]

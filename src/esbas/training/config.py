@@ -88,10 +88,11 @@ class Train:
     """Seconds per learning call of a member. A member that takes longer is dismissed for a while. Default: no limit."""
     eval_every: int = 0
     """Steps between two evaluations: greedy policies play, nobody learns, the best one is kept. Default: only at the end."""
-    eval_episodes: int = 5
+    eval_episodes: int = 10
     """Episodes per learner in an evaluation. Without --eval-every, fewer if they would take over 10 % of the training's steps."""
     start_from: Path | None = None
-    """The folder of an earlier training: members with the same name and algorithm start from what was learnt there."""
+    """The folder of an earlier training: members with the same name and algorithm start from what was learnt there.
+    Default: none."""
     device: str | None = None
     """Where deep members compute, unless a member sets its own device: cpu, cuda, mps or auto. Default: that of the algorithm."""
     jobs: int = 1

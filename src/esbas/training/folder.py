@@ -69,6 +69,15 @@ def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> Trainin
     return TrainingFolder(folder, config, config.plan(read_recipe(text, source=str(path))))
 
 
+def open_without_task(folder: Path, *, trust: bool = False) -> TrainingFolder:
+    """The training in this folder, for what needs its portfolio and files alone: the module of the task is not imported."""
+
+    def absent() -> Any:
+        raise SaveFileError(f"{str(folder)!r} was opened without its task: use open_folder")
+
+    return open_folder(folder, trust=trust, env=absent)
+
+
 def _quoted(text: str) -> str:
     """The text as a word of a shell, in double quotes if it has single ones."""
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)

@@ -9,7 +9,7 @@ import tyro
 from esbas.errors import require
 from esbas.files import write_atomically
 from esbas.reporting.terminal import print_text
-from esbas.training.folder import open_folder
+from esbas.training.folder import open_without_task
 from esbas.training.policies.exporting import export
 from esbas.training.policies.layers import read_layers
 from esbas.training.policies.loaded import stored_policy
@@ -38,7 +38,7 @@ class Export:
 
 def main(config: Export) -> None:
     """Run `esbas export` with these options."""
-    training = open_folder(config.folder, trust=config.trust)
+    training = open_without_task(config.folder, trust=config.trust)
     stored, layers = stored_policy(training, member=config.member, seed=config.seed), read_layers(config.folder, training.plan)
     spaces = {"observation_space": layers[-1].observation_space, "action_space": layers[-1].action_space}
     exported = export(stored.build(training.plan, **spaces, isolate=False), stored, layers)

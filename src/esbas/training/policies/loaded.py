@@ -11,7 +11,7 @@ from esbas import seeding, spaces
 from esbas.columns import read_only_copy
 from esbas.errors import SaveFileError
 from esbas.learner import Learner
-from esbas.training.folder import TrainingFolder, open_folder
+from esbas.training.folder import TrainingFolder, open_without_task
 from esbas.training.policies.finding import find_best, find_run, member_at_checkpoint, most_control
 from esbas.training.policies.layers import applied_layers, read_layers
 from esbas.training.policies.policy_file import StoredPolicy
@@ -79,9 +79,10 @@ def load_policy(
         folder: written by `esbas train`.
         member: the learner, as it is in the last checkpoint. Default: the best policy that was kept, of any learner and time.
         seed: the run. Default: all runs for the best policy; for a member, the run with the best last episodes.
-        trust: import the modules that the folder names. Imported modules can run any code: docs/safety.md.
+        trust: import the modules that the folder names, except that of the task. Imported modules can run any code:
+            docs/safety.md.
     """
-    training = open_folder(Path(folder), trust=trust)
+    training = open_without_task(Path(folder), trust=trust)
     return LoadedPolicy(stored_policy(training, member=member, seed=seed), training)
 
 

@@ -53,7 +53,7 @@ class Plan:
     max_steps: int = 100_000
     time_limit: float | None = None
     eval_every: int = 0
-    eval_episodes: int = 5
+    eval_episodes: int = 10
     start_from: str | None = None
     env: Any = None
 
