@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from esbas.columns import Array
 from esbas.objective import Objective
-from esbas.reporting import estimate
+from esbas.reporting import estimate, figures
+from esbas.reporting.colours import COLOURS
 from esbas.training.policies.policy_file import BEST, StoredPolicy, best_of, read_policy
 from esbas.training.reports import curves
 from esbas.training.runs.clock import read_clock
@@ -17,6 +19,7 @@ from esbas.training.runs.episode_log import Episodes, read_evaluations
 
 FIRST = 20  # episodes at the start of a run with which its end is compared
 NOISE = 2.0  # standard errors that count as noise
+HEADER = "learner", "mean of its last evaluation", "min", "max", "episodes"
 TRY = "more steps, other learners, more exploration, or rewards that lead towards the goal (a wrapper)"
 
 
@@ -34,7 +37,7 @@ class EvaluationSummary:
         self._kept = {seed: read_policy(directories[seed] / BEST) for seed in runs if (directories[seed] / BEST).exists()}
         clocks = [read_clock(directories[seed]) for seed in runs]
         self._finished = all(clock is not None and clock.finished for clock in clocks)
-        rows = {seed: read_evaluations(directories[seed]) for seed in runs}
+        rows = self._rows = {seed: read_evaluations(directories[seed]) for seed in runs}
         self._problems = [row.problem for of_run in rows.values() for row in of_run if row.problem]
         again = {seed: self._kept[seed].rescored_steps if seed in self._kept else 0 for seed in runs}
         self.steps = {seed: sum(row.played for row in rows[seed]) + again[seed] for seed in runs}  # by seed
@@ -63,6 +66,35 @@ class EvaluationSummary:
         gain = self._objective.score(float(values.mean())) - self._objective.score(float(first.mean()))
         noise = math.sqrt(values.var() / len(values) + first.var() / len(first))
         return bool(gain > NOISE * noise + 1e-12 * abs(float(first.mean())))
+
+    def last(self) -> list[list[object]]:
+        """A row per learner, see `HEADER`: its last evaluation in each run, averaged over the runs."""
+        latest = [{row.learner: row for row in rows} for rows in self._rows.values()]
+        names = list(dict.fromkeys(name for of_run in latest for name in of_run))
+        found: list[list[object]] = []
+        for name in names:
+            rows = [of_run[name] for of_run in latest if name in of_run and not math.isnan(of_run[name].mean)]
+            if rows:
+                episodes = sum(row.episodes for row in rows)
+                mean = float(np.mean([row.mean for row in rows]))
+                found.append([name, mean, min(row.min for row in rows), max(row.max for row in rows), episodes])
+        return found
+
+    def figure(self, title: str, unit: str) -> Figure | None:
+        """Draw the means of all evaluations over the steps of the training; None if there was only one evaluation."""
+        if max((len({row.steps for row in rows}) for rows in self._rows.values()), default=0) < 2:
+            return None
+        figure, axes = figures.new_figure()
+        names = list(dict.fromkeys(row.learner for rows in self._rows.values() for row in rows))
+        for number, name in enumerate(names):
+            for rows in self._rows.values():
+                own = [row for row in rows if row.learner == name]
+                colour, label = COLOURS[number % len(COLOURS)], name if rows is next(iter(self._rows.values())) else "_"
+                axes.plot([row.steps for row in own], [row.mean for row in own], ".-", color=colour, label=label, linewidth=1.4)
+        figures.label(axes, x="environment steps", y=f"mean of an evaluation\n[{unit}]", title=title)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        figures.legend(axes)
+        return figure
 
     def as_dict(self, seed: int | None = None) -> dict[str, Any]:
         """All numbers as plain data: of one run, or of the whole training."""

@@ -15,6 +15,7 @@ from esbas.reporting.figures import curve_with_band, label, legend, new_panels, 
 from esbas.reporting.terminal import print_table, print_text
 from esbas.training.folder import TrainingFolder
 from esbas.training.reports import curves
+from esbas.training.reports.evaluations import HEADER as EVALUATION_HEADER
 from esbas.training.reports.evaluations import EvaluationSummary
 from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import Episodes, read_episodes, read_faults
@@ -134,8 +135,11 @@ def publish(results: Results, training: TrainingFolder) -> None:
     results.table("members", MEMBER_HEADER, rows)
     results.table("runs", RUN_HEADER, seeds)
     results.figure("training", summary.figure())
+    evaluations = summary.evaluations.figure(f"{summary.plan.env_id}: policies without exploration", summary.unit)
+    if evaluations is not None:
+        results.figure("evaluations", evaluations)
     results.summary(summary.summary())
-    results.report(f"Training on {summary.plan.env_id}", _sections(summary, rows, seeds))
+    results.report(f"Training on {summary.plan.env_id}", _sections(summary, rows, seeds, drawn=evaluations is not None))
     best = max(range(len(rows)), key=lambda k: float(str(rows[k][2])))
     print_table(f"Learners on {summary.plan.env_id}", MEMBER_HEADER, rows, bold=[best])
     print_text(
@@ -169,7 +173,7 @@ def _duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
-def _sections(summary: TrainingSummary, rows: list[list[object]], seeds: list[list[object]]) -> list[Section]:
+def _sections(summary: TrainingSummary, rows: list[list[object]], seeds: list[list[object]], *, drawn: bool) -> list[Section]:
     runs, late = list(summary.runs.values()), f"{curves.LATE:.0%}"
     more = "" if len(runs) > 1 else " For more runs and intervals: `--seeds 0 1 2`."
     band = " The band is cut off at the smallest and the largest value of an episode." if len(runs) > 1 else ""
@@ -189,7 +193,7 @@ def _sections(summary: TrainingSummary, rows: list[list[object]], seeds: list[li
             last {late} of the episodes.""",
             table=(RUN_HEADER, seeds),
         ),
-        *_evaluation_sections(summary),
+        *_evaluation_sections(summary, drawn),
         Section(
             "Learners",
             f"Every learner learns from every episode. The end of a run is the last {late} of its episodes.",
@@ -200,9 +204,14 @@ def _sections(summary: TrainingSummary, rows: list[list[object]], seeds: list[li
     ]
 
 
-def _evaluation_sections(summary: TrainingSummary) -> list[Section]:
-    sentences = summary.evaluations.sentences()
-    return [Section("Best policy", " ".join(sentences))] if sentences else []
+def _evaluation_sections(summary: TrainingSummary, drawn: bool) -> list[Section]:
+    rows = summary.evaluations.last()
+    about = "In an evaluation, a policy plays without exploration, and nobody learns."
+    caption = "Means of all evaluations. A learner has one line per run." if drawn else ""
+    table = (EVALUATION_HEADER, rows) if rows else None
+    figure = "evaluations" if drawn else None
+    text = " ".join([*summary.evaluations.sentences(), about])
+    return [Section("Best policy", text, table=table, figure=figure, caption=caption)]
 
 
 def _portfolio(summary: TrainingSummary) -> Section:
