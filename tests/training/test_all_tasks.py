@@ -1,4 +1,4 @@
-"""Every command line under "One command line per task" in docs/train.md starts, here with a small budget."""
+"""Every command line under "One command line per task" in docs/tasks.md starts, here with a small budget."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from esbas.training.runs.episode_log import read_episodes
 with warnings.catch_warnings(action="ignore"):  # Box2D crashes if a warning during its import is an error
     import Box2D  # noqa: F401
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "train.md").read_text("utf-8")
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "tasks.md").read_text("utf-8")
 SECTION = PAGE.partition("## One command line per task\n")[2].partition("\n## ")[0]
 COMMANDS = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)[0].splitlines()
 SHORT = ["--env-kwargs", "max_episode_steps=8", "--steps", "10", "--no-tensorboard", "--out", "here"]

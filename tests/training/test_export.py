@@ -27,7 +27,7 @@ from training.programs import FOREIGN, SMALL
 from training.programs import train_without_report as train
 
 COUNT = 200
-PAGE = Path(__file__).parents[2] / "docs" / "train.md"
+PAGE = Path(__file__).parents[2] / "docs" / "policies.md"
 ALONE = """
 import sys
 sys.modules.update(dict.fromkeys(("esbas", "torch", "gymnasium")))  # cannot be imported

@@ -20,7 +20,7 @@ class Export:
     """Write the best policy of a training for use without esbas.
 
     Members of Stable-Baselines3 become a .zip that their own `load` reads. DQNs, tables and linear values become an .npz with
-    arrays and a description as JSON: docs/train.md.
+    arrays and a description as JSON: docs/policies.md.
     """
 
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")]

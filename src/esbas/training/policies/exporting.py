@@ -81,7 +81,7 @@ def _arrays(about: dict[str, Any], arrays: dict[str, Array], stored: StoredPolic
     }
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, description=np.array(json.dumps(about | origin | task)), **arrays)
-    return ExportedPolicy(".npz", buffer.getvalue(), "docs/train.md has a player of a few lines, with NumPy alone")
+    return ExportedPolicy(".npz", buffer.getvalue(), "docs/policies.md has a player of a few lines, with NumPy alone")
 
 
 def _greedy(learner: Any) -> Any:
