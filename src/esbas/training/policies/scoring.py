@@ -52,7 +52,13 @@ class Scorer:
         self._task: _CountedTask | None = None
 
     def score(
-        self, policies: Mapping[str, Callable[[], Policy]], *, episodes: int, allowance: float, at_least: int = 1
+        self,
+        policies: Mapping[str, Callable[[], Policy]],
+        *,
+        episodes: int,
+        allowance: float,
+        at_least: int = 1,
+        finals: float = 0.0,
     ) -> dict[str, Score]:
         """Play the first episode of every policy, then the second one, and so on.
 
@@ -62,21 +68,43 @@ class Scorer:
             allowance: environment steps of the policies without a problem. Another round of episodes starts only if one like
                 the last would stay within them.
             at_least: rounds that are played in any case.
+            finals: environment steps in which the better half plays up to twice as many episodes, then the better half of
+                those, down to two policies (successive halving; Karnin et al., 2013); 0: no finals.
         """
         scores: dict[str, Score] = {name: Score() for name in policies}
         ready: dict[str, Policy] = {}
-        total = 0
         for name, create in policies.items():
             self._try(scores[name], partial(_create, create, ready, name))
-        for number in range(1, episodes + 1):
+        self._rounds(scores, ready, episodes, allowance, at_least)
+        playing = {name: score for name, score in scores.items() if not score.problem}
+        while finals and (count := max(2, (len(playing) + 1) // 2)) < len(playing):
+            names = sorted(playing, key=lambda name: self._rank(playing[name]), reverse=True)[:count]  # ties: the first
+            playing = {name: playing[name] for name in names}
+            self._rounds(playing, ready, 2 * max(len(score.values) for score in playing.values()), finals, 0)
+            playing = {name: score for name, score in playing.items() if not score.problem}
+        return scores
+
+    def _rank(self, score: Score) -> float:
+        return self._objective.score(float(np.mean(score.values)))
+
+    def _rounds(
+        self, scores: Mapping[str, Score], ready: Mapping[str, Policy], episodes: int, allowance: float, at_least: int
+    ) -> None:
+        """Play rounds of episodes until all have played this many, or the allowance is used up."""
+        first = max((len(score.values) for score in scores.values()), default=0)
+        start = total = last = 0
+        if first:  # a round like those before
+            start = total = sum(score.played for score in scores.values())
+            last = total // first
+        for number in range(first + 1, episodes + 1):
+            if number > at_least and total - start + last > allowance:
+                break
             before = total
             for name, score in scores.items():
                 if not score.problem:
                     self._try(score, partial(self._play, ready[name], number, score))
             total = sum(score.played for score in scores.values() if not score.problem)
-            if number >= at_least and total + (total - before) > allowance:
-                break
-        return scores
+            last = total - before
 
     def close(self) -> None:
         if self._task is not None:

@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from esbas.training.policies.scoring import Score, Scorer, greedy
 from esbas.training.runs.episode_log import EVALUATIONS, CsvLog, EvaluationRow, one_line, read_episodes, read_evaluations
 from esbas.training.runs.plan import Plan
 
-SHARE = 0.10  # of the training's steps that an evaluation at the end may take, if none was asked for
+SHARE, FINAL_SHARE = 0.10, 0.05  # of the training's steps: an evaluation at the end, if none was asked for, and each final
 FRESH_SHARE, FRESH_EPISODES, FEWEST = 0.05, 20, 2  # the same for the best policy, which is scored again at the end
 SHORTEST_LIMIT = 1000  # steps until an episode of an evaluation is given up
 
@@ -41,7 +41,7 @@ class Evaluator:
         self._plan, self._seed, self._directory, self._run = plan, seed, directory, run
         self._rows = read_evaluations(directory, upto=run.steps) if run.number else []
         self._longest = int(read_episodes(directory, upto=run.number).lengths.max()) if run.number else 0
-        self._best = max((row for row in self._rows if not row.problem), key=self._rank, default=None)
+        self._best = max(_winners(self._rows, self._rank), key=self._rank, default=None)
         self._fresh_steps = 0  # of scoring the best policy again
         if self._best is not None:
             self._check_best(self._best)
@@ -83,13 +83,14 @@ class Evaluator:
         members = {learner.name: learner for learner in self._run.learners}
         before: dict[str, dict[str, Any]] = {}
         policies = {name: partial(_policy_of, learner, before) for name, learner in members.items()}
-        allowance = math.inf if self._plan.eval_every else SHARE * self._run.steps
-        scores = self._score("evaluation in training", policies, episodes=self._plan.eval_episodes, allowance=allowance)
+        settings = {"allowance": math.inf} if self._plan.eval_every else {"allowance": SHARE * self._run.steps}
+        settings |= {"finals": FINAL_SHARE * self._run.steps if self._run.done else 0.0}
+        scores = self._score("evaluation in training", policies, episodes=self._plan.eval_episodes, **settings)
         for name, state in before.items():
             with suppress(Exception):  # a learner that cannot load its own state fails when it learns
                 members[name].load_state_dict(state)  # type: ignore[attr-defined]  # it has state_dict
         rows = [_row(self._run.steps, name, score) for name, score in scores.items()]
-        for row in sorted((row for row in rows if not row.problem), key=self._rank, reverse=True):  # ties: the first
+        while (row := next(_winners(rows, self._rank), None)) is not None:
             if self._best is not None and self._rank(row) <= self._rank(self._best):
                 break
             problem = self._keep(row, members[row.learner])
@@ -186,6 +187,13 @@ def _policy_of(learner: Learner, before: dict[str, dict[str, Any]]) -> Policy:
     if not hasattr(learner, "greedy_policy"):
         before[learner.name] = copy.deepcopy(learner.state_dict())  # type: ignore[attr-defined]  # checkpoints need it
     return greedy(learner)
+
+
+def _winners(rows: Iterable[EvaluationRow], rank: Callable[[EvaluationRow], float]) -> Iterator[EvaluationRow]:
+    """The best row of each evaluation: of those with most episodes, which reached the finals, the one with the best mean."""
+    valid = [row for row in rows if not row.problem]
+    for steps in dict.fromkeys(row.steps for row in valid):
+        yield max((row for row in valid if row.steps == steps), key=lambda row: (row.episodes, rank(row)))  # ties: the first
 
 
 def _row(steps: int, name: str, score: Score) -> EvaluationRow:
