@@ -180,3 +180,10 @@ def test_python_dash_m():
     done = subprocess.run([sys.executable, "-m", "esbas", "reproduce", "gridword"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "esbas: there is no experiment named 'gridword': did you mean 'gridworld'?\n"
+
+
+def test_output_that_nobody_reads_any_more_is_no_error():
+    command = f"{sys.executable} -m esbas bandits | {sys.executable} -c 'import sys; sys.stdin.close()'"
+    for _ in range(2):
+        result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        assert result.stderr == ""

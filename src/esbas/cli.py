@@ -118,6 +118,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EsbasError as error:
         print(f"esbas: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read the output, such as `head`, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer goes nowhere
+        return 2
     except OSError as error:
         print(f"esbas: {file_error(error)}", file=sys.stderr)
         return 2

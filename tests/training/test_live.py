@@ -62,7 +62,7 @@ def test_without_a_terminal_a_line_is_printed_from_time_to_time(monkeypatch):
         view.show(played(60, episodes=60))
     lines = out.getvalue().splitlines()
     assert len(lines) == 2  # the first and the last
-    assert lines[0].startswith("CartPole-v1, ssbas, seed 7: 100 steps (10%), 10 episodes, mean of the last 50: 5.5")
+    assert lines[0].startswith("CartPole-v1, ssbas, seed 7: 100 steps (10%), 10 episodes, mean of the last 10: 5.5")
     assert "dismissed: left" in lines[0]
     assert lines[1].endswith("finished")
 

@@ -112,15 +112,22 @@ def plain_line(status: Status) -> str:
     """The status of a run in one line."""
     leader = max(status.members, key=lambda member: member.share)
     away = [member.name for member in status.members if member.away]
-    parts = [f"seed {status.seed}: {status.steps:,} steps ({status.progress:.0%}), {status.episodes:,} episodes"]
+    parts = [f"seed {status.seed}: {status.steps:,} steps ({status.progress:.0%}), {_episodes(status.episodes)}"]
     if status.current:
         parts.append(f"episode {status.episodes + 1:,} at step {status.current:,}")
     if status.evaluated:
         parts.append(f"{status.evaluated:,} steps of evaluation")
     if status.episodes:
-        parts.append(f"mean of the last {RECENT}: {status.value:.4g}")
+        parts.append(f"mean of the last {min(RECENT, status.episodes)}: {status.value:.4g}")
         parts.append(f"{leader.name!r} in control of {leader.share:.0%}")
     if away:
         parts.append(f"dismissed: {', '.join(away)}")
-    parts.append("finished" if status.finished else f"{status.speed:,.0f} steps/s, {duration(status.left)} left")
+    if status.evaluating:
+        parts.append("evaluating the policies")
+    else:
+        parts.append("finished" if status.finished else f"{status.speed:,.0f} steps/s, {duration(status.left)} left")
     return ", ".join(parts)
+
+
+def _episodes(count: int) -> str:
+    return "1 episode" if count == 1 else f"{count:,} episodes"

@@ -45,6 +45,7 @@ class Status:
     finished: bool = False
     current: int = 0  # steps of the episode that is still running; 0 between two episodes
     evaluated: int = 0  # environment steps of evaluations, beside those of the budget
+    evaluating: bool = False  # policies play, and nobody learns
     notes: tuple[str, ...] = ()  # problems that do not end the run, such as a callback that failed
 
 
@@ -54,6 +55,7 @@ class StatusTracker:
     def __init__(self, run: esbas.Run, *, seed: int) -> None:
         self._run, self._seed = run, seed
         self.evaluated = 0  # environment steps of evaluations so far
+        self.evaluating = False
         self._values: deque[float] = deque(maxlen=RECENT)
         self._arms: deque[str] = deque(maxlen=WINDOW)
         self._own: dict[str, deque[float]] = {name: deque(maxlen=OWN) for name in run.selector.arms}
@@ -109,9 +111,10 @@ class StatusTracker:
             speed=self._meter.speed,
             left=self._meter.left,
             members=members,
-            finished=self._run.done,
+            finished=self._run.done and not self.evaluating,
             current=current,
             evaluated=self.evaluated,
+            evaluating=self.evaluating,
             notes=tuple(self.notes),
         )
 

@@ -131,7 +131,7 @@ def _runs_table(runs: Sequence[Status], width: int) -> Table:
 
 
 def _run_cells(status: Status, *, evaluated: bool) -> list[str]:
-    left = "done" if status.finished else duration(status.left)
+    left = "evaluating" if status.evaluating else "done" if status.finished else duration(status.left)
     counts = [str(status.seed), f"{status.steps:,}"] + ([f"{status.evaluated:,}"] if evaluated else [])
     return [*counts, f"{status.episodes:,}", _number(status.value), f"{status.speed:,.0f}", left]
 

@@ -117,7 +117,7 @@ def _train(
             def report_evaluation(evaluated: int) -> None:
                 nonlocal reported
                 if time.monotonic() - reported >= REPORT_EVERY:
-                    tracker.evaluated, reported = evaluated, time.monotonic()
+                    tracker.evaluated, tracker.evaluating, reported = evaluated, True, time.monotonic()
                     report(tracker.status())
 
             for record in run:
@@ -128,7 +128,7 @@ def _train(
                 for evaluation in evaluator.after(record, tick=report_evaluation):
                     for each in callbacks:
                         each.on_evaluation(evaluation)
-                tracker.evaluated = evaluator.played
+                tracker.evaluated, tracker.evaluating = evaluator.played, False
                 stopped = run.done or stop()
                 if stopped or checkpoints.is_due():
                     log.flush(to_disk=True)  # first, so that the log has all episodes of the checkpoint
