@@ -6,7 +6,8 @@ from pathlib import Path
 README = Path(__file__).parent.parent.parent / "README.md"
 
 
-def test_success_rises(capsys):
+def test_success_rises(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     first = re.search(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
     exec(compile(first[1], "README.md", "exec"), {})
     rates = [int(percent) for percent in re.findall(r"(\d+)% successful", capsys.readouterr().out)]
