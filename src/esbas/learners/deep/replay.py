@@ -9,7 +9,7 @@ import numpy as np
 from esbas import spaces
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require
-from esbas.learners.deep.replay_storage import Layout, Pool, require_memory
+from esbas.learners.deep.replay_storage import Layout, MemoryArrays, Pool, require_memory
 from esbas.trajectory import TrajectorySet, Transition
 
 
@@ -54,6 +54,7 @@ class SharedReplay:
             raise SpaceError(f"actions must have bounds, but the action space is {self.action_space}: rescale it by a wrapper")
         columns: dict[str, Layout] = {"frames": frame, "actions": (done[0], np.dtype(np.float32)) if self._scales else done}
         columns |= {"rewards": ((), np.dtype(np.float32)), "terminated": ((), np.dtype(bool)), "ages": ((), np.dtype(np.uint8))}
+        columns |= {"log_probs": ((), np.dtype(np.float32))}
         self._rows = capacity + stack - 1  # the oldest ones only complete the stacks of later ones
         require_memory(columns.values(), rows=self._rows, capacity=capacity)
         self._columns = {name: np.zeros((self._rows, *shape), dtype) for name, (shape, dtype) in columns.items()}
@@ -93,7 +94,8 @@ class SharedReplay:
             self._heads.put(row, seen[:-1])
         self._tails.put(row, following[-1] if self.stack > 1 else following)
         age = min(int(self._columns["ages"][before]) + 1, self.stack) if continues else 0
-        values = seen[-1] if self.stack > 1 else seen, action, transition.reward, transition.terminated, age
+        frame, log_prob = seen[-1] if self.stack > 1 else seen, transition.log_prob
+        values = frame, action, transition.reward, transition.terminated, age, log_prob
         for column, value in zip(self._columns.values(), values, strict=True):
             column[row] = value
         over = bool(transition.terminated or transition.truncated)
@@ -118,14 +120,35 @@ class SharedReplay:
         newest = self.added - 1
         return np.asarray((newest - (newest - places) % self.capacity) % self._rows)
 
+    def arrays(self) -> MemoryArrays:
+        """The memory as it is stored, for compiled functions. Valid until the next change."""
+        columns, rows, stack = self._columns, self._rows, self.stack
+        frames = columns["frames"].reshape(rows, -1)
+        size, tails, heads = frames.shape[1], self._tails, self._heads
+        return MemoryArrays(
+            frames=frames,
+            actions=columns["actions"],
+            rewards=columns["rewards"],
+            terminated=columns["terminated"],
+            ages=columns["ages"],
+            log_probs=columns["log_probs"],
+            tails=tails.places,
+            tail_items=tails.items.reshape(-1, size),
+            heads=heads.places,
+            head_items=heads.items.reshape(len(heads.items), stack - 1, size),
+            added=self.added,
+            capacity=self.capacity,
+            stack=stack,
+        )
+
     def batch(self, rows: Array, *, steps: Array | int = 1, gamma: Array | float = 1.0) -> Batch:
         """The steps in these rows with n-step returns, n = `steps`, or fewer where an episode or the memory ends.
 
         Both `steps` and `gamma` are broadcast against the rows.
         """
         last, returns, discounts = self._n_step_returns(rows, np.asarray(steps), np.asarray(gamma, np.float32))
-        stacks = self._stacks(rows)
-        following = self._following_stacks(last, stacks if last is rows else None)
+        stacks = self.observations(rows)
+        following = self.next_observations(last, stacks if last is rows else None)
         actions, terminated = self._columns["actions"][rows], self._columns["terminated"][last]
         return Batch(stacks, actions, returns, discounts, following, terminated)
 
@@ -142,7 +165,8 @@ class SharedReplay:
         powers, reached = gamma[..., None] ** offsets.astype(np.float32), counts.sum(-1)
         return (rows + reached - 1) % self._rows, (rewards[ahead] * powers * counts).sum(-1), gamma ** reached.astype(np.float32)
 
-    def _stacks(self, rows: Array) -> Array:
+    def observations(self, rows: Array) -> Array:
+        """The observations of these rows, (..., *observation)."""
         frames, ages = self._columns["frames"], self._columns["ages"]
         if self.stack == 1:
             return np.asarray(frames[rows])
@@ -156,13 +180,13 @@ class SharedReplay:
             stacks[early] = self._heads.items[heads, position + ages[young]]
         return np.asarray(stacks)
 
-    def _following_stacks(self, rows: Array, stacks: Array | None) -> Array:
+    def next_observations(self, rows: Array, stacks: Array | None = None) -> Array:
         """The next observations of these rows, given the observations of the rows themselves if they are known."""
         frames, ends = self._columns["frames"][(rows + 1) % self._rows], self._tails.places[rows] >= 0
         frames[ends] = self._tails.of(rows[ends])
         if self.stack == 1:
             return np.asarray(frames)
-        stacks, axis = self._stacks(rows) if stacks is None else stacks, rows.ndim
+        stacks, axis = self.observations(rows) if stacks is None else stacks, rows.ndim
         return np.concatenate([np.split(stacks, [1], axis)[1], np.expand_dims(frames, axis)], axis)
 
     def _stored(self, action: Any) -> Array:
@@ -205,7 +229,7 @@ class SharedReplay:
             pool.load_state_dict({key: state[f"{name}_{key}"] for key in ("rows", "items")})
         self.added, self.episodes, self._newest = state["added"], state["episodes"], None
         newest = np.array([(self.added - 1) % self._rows])
-        self._following = self._following_stacks(newest, None)[0] if state["open"] else None
+        self._following = self.next_observations(newest)[0] if state["open"] else None
 
 
 def _layout(space: Any, kind: str) -> Layout:
