@@ -109,6 +109,11 @@ def test_parts_that_differ_from_those_saved_raise(tmp_path):
     assert resume(path, env(), other, SSBAS(NAMES)).number == 5
     bigger = Corridor(5), [TabularQ("slow", states=5, actions=2), TabularQ("fast", states=5, actions=2), *learners()[2:]]
     with pytest.raises(
+        InvalidValueError, match=r"learner 'slow' must have an array .* at `table`.*: build the learner as it was"
+    ):
+        resume(path, *bigger, SSBAS(NAMES))
+    bigger[1][0].load_state_dict = lambda state: np.copyto(bigger[1][0].table, state["table"])  # without any check
+    with pytest.raises(
         SaveFileError, match=r"the parts passed must fit those saved in .*, but ValueError: .*: build them in the same way"
     ):
         resume(path, *bigger, SSBAS(NAMES))

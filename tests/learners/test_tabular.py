@@ -90,7 +90,7 @@ def test_q_lambda_keeps_streams_apart():
     for pair in zip(*streams, strict=True):
         for transition in pair:
             together.step(transition)
-    for transition in sum(streams, []):
+    for transition in (*streams[0], *streams[1]):
         in_turn.step(transition)
     assert np.array_equal(together.table, in_turn.table)
     assert (together.table[[1, 3], 0] > 0).all()  # by their traces

@@ -107,6 +107,14 @@ class Isolated:
         self._child.call("load_state_dict", snapshot, seconds=STATE_TIMEOUT)
         self._child.snapshot = snapshot
 
+    def _policy_state(self) -> dict[str, Any]:
+        return dict(self._child.call("call_learner", "policy_state", label="policy_state", seconds=STATE_TIMEOUT))
+
+    def _load_policy_state(self, state: dict[str, Any]) -> None:
+        """Load it and take a snapshot, so that a new process continues from there."""
+        self._child.call("call_learner", "load_policy_state", state, label="load_policy_state", seconds=STATE_TIMEOUT)
+        self._take_snapshot()
+
 
 class IsolatedPolicy:
     """A policy in another process. If that process is gone, the policy of the learner's last good state replaces it.

@@ -27,6 +27,11 @@ class Constant:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         del state
 
+    policy_state, load_policy_state = state_dict, load_state_dict  # nothing changes
+
+    def metrics(self) -> dict[str, float]:
+        return {}
+
 
 class Deterministic:
     """A policy that applies a function to the observation.

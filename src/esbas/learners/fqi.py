@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from esbas import seeding
+from esbas import schema, seeding
 from esbas.columns import Array, frozen
 from esbas.errors import DivergenceError, EsbasError, InvalidValueError, require, unknown
 from esbas.learners import schedules
 from esbas.learners.cursor import DataCursor
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.inputs import Inputs, discrete_actions
+from esbas.schema import ArrayOf
 from esbas.trajectory import TrajectorySet
 
 try:
@@ -139,11 +140,29 @@ class FittedQ:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Fit once more, with the same result."""
+        self.load_policy_state({"fitted": state["fitted"]})
+        self._cursor = DataCursor.from_state(state)
+
+    def policy_state(self) -> dict[str, Any]:
+        """The data of the last fit: regressors of scikit-learn cannot be saved as plain data."""
+        return {"fitted": dict(self._fitted)}
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        """Fit to these data, and keep the fit until there are more new data than these."""
+        where = f"the saved policy of learner {self.name!r}"
+        schema.check(state, {"fitted": {str: np.ndarray}}, where)
         fitted = {key: frozen(array) for key, array in state["fitted"].items()}
         values = _Values([None] * len(self._unfitted), self._inputs)
         if fitted:
+            shape = {"observations": np.ndarray, "actions": ArrayOf("iu", (None,)), "targets": ArrayOf("f", (None,))}
+            schema.check(state["fitted"], shape, where)
             values = self._regress(self._inputs(fitted["observations"]), fitted["actions"], fitted["targets"])
-        self._cursor, self._values, self._fitted = DataCursor.from_state(state), values, fitted
+        self._values, self._fitted = values, fitted
+
+    def metrics(self) -> dict[str, float]:
+        """The mean Q is that of the targets of the last fit."""
+        found = {"epsilon": schedules.value_at(self._epsilon, self._cursor.transitions)}
+        return found | ({"mean Q": float(self._fitted["targets"].mean())} if self._fitted else {})
 
 
 _THREADS = ThreadpoolController()  # created once: finding the libraries takes longer than a small fit

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from esbas import schema
 from esbas.columns import Columns
 from esbas.errors import require
 from esbas.learners.constant import Constant
 from esbas.learners.cursor import DataCursor
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.schema import AnyOf, ArrayOf
 from esbas.spaces import Discrete
 from esbas.trajectory import TrajectorySet
 
@@ -105,6 +107,7 @@ class LinearFQI:
         self._cursor = DataCursor()  # the trajectories that the sums contain
         self._sums: dict[str, Floats] = {}  # "normals" (A, d, d) and "moments" (A, d); empty before the first `learn`
         self.weights: Floats | None = None  # (A, d); None before the first `learn`
+        self._mean_q: float | None = None
         self._rows, self._stored = Columns(), 0  # steps that do not terminate, and the number of trajectories they come from
 
     @property
@@ -144,6 +147,7 @@ class LinearFQI:
         weights = fitted_q(inverses, self._sums["moments"], features, following, starts, *limits)
         require(bool(np.isfinite(weights).all()), "the weights are finite", "lower gamma or raise the ridge", weights=weights)
         self.weights = weights
+        self._mean_q = float(best_values(weights, features).mean()) if len(features) else None
         self._first = self._first or len(data)
 
     def _add(self, data: TrajectorySet) -> None:
@@ -182,6 +186,19 @@ class LinearFQI:
         self._first, self._cursor, self.weights = state["first"], DataCursor.from_state(state), state["weights"]
         self._sums = dict(state["sums"])
         self._rows, self._stored = Columns(), 0
+
+    def policy_state(self) -> dict[str, Any]:
+        return {"weights": self.weights}
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        """Act with these weights until the next `learn`, which iterates from zero on all data."""
+        shape = {"weights": AnyOf(None, ArrayOf("f", (self.action_space.n, None)))}
+        schema.check(state, shape, f"the saved policy of learner {self.name!r}")
+        self.weights = state["weights"]
+
+    def metrics(self) -> dict[str, float]:
+        """The mean Q is that of the best actions at the steps of the last `learn` that do not terminate."""
+        return {"epsilon": self._epsilon(self.epoch)} | ({} if self._mean_q is None else {"mean Q": self._mean_q})
 
 
 def linear_constant(name: str, features: FeatureMap, weights: Floats) -> Constant:

@@ -22,7 +22,7 @@ def traces_after(places: Array, traces: Array, place: int, decay: float) -> tupl
     """
     decayed = decay * traces
     kept = (places != place) & (decayed >= SMALLEST)
-    return np.append(places[kept], place), np.append(decayed[kept], 1.0)
+    return np.concatenate((places[kept], [place])), np.concatenate((decayed[kept], [1.0]))
 
 
 class QLambda(Tabular):

@@ -109,7 +109,8 @@ class Tabular:
 
     def load_policy_state(self, state: dict[str, Any]) -> None:
         """Replace the values. The learning continues from them."""
-        schema.check(state, {"table": ArrayOf("f", self.table.shape)}, f"the saved policy of learner {self.name!r}")
+        shape, remedy = {"table": ArrayOf("f", self.table.shape)}, "build the learner as it was, or go back to an earlier copy"
+        schema.check(state, shape, f"the saved policy of learner {self.name!r}", remedy=remedy)
         self.table[:] = state["table"]
 
 

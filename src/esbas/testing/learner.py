@@ -1,5 +1,6 @@
 """Checks the contract of a learner and its policies."""
 
+import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ def check_learner(
     them, are the environment's; its policies keep the contract of `esbas.Policy` (see `check_policy`) and change only inside
     `learn` or `step`, and never if the learner is stationary; it learns from trajectories of others, as a set or step by step,
     and from a set without new ones; what it does depends on the data alone; its state, if it has one, is arrays and plain data
-    and determines everything that follows.
+    and determines everything that follows; its `policy_state`, if it has one, is arrays and plain data and determines what it
+    does without exploration; its `metrics` are floats.
 
     Args:
         factory: called as `factory()`; returns a new learner, always the same.
@@ -71,8 +73,8 @@ def _has_the_parts(case: _Case) -> None:
     expect(learner.name != "", "its name is empty")
     for name in LEARNER_METHODS:
         expect(not hasattr(learner, name) or callable(getattr(learner, name)), f"{name} is {getattr(learner, name, None)!r}")
-    savable = [hasattr(learner, method) for method in ("state_dict", "load_state_dict")]
-    expect(savable[0] == savable[1], "it has only one of state_dict and load_state_dict")
+    for saves, loads in (("state_dict", "load_state_dict"), ("policy_state", "load_policy_state")):
+        expect(hasattr(learner, saves) == hasattr(learner, loads), f"it has only one of {saves} and {loads}")
 
 
 def _has_good_policies(case: _Case) -> None:
@@ -125,10 +127,7 @@ def _saves_and_loads(case: _Case) -> None:
     for lessons in (0, 1):
         for _ in range(lessons):
             _teach(case, learner)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "learner"
-            archive.write(path, "learner", {"state": learner.state_dict()})
-            state = archive.read(path, "learner")["state"]
+        state = _saved(learner.state_dict())
         for twin, which in ((case.factory(), "a new learner"), (_taught(case), "a learner that had learnt before")):
             twin.load_state_dict(state)
             expect(_behaviour(case, twin) == _behaviour(case, learner), f"{which} that loaded the state acted differently")
@@ -137,7 +136,47 @@ def _saves_and_loads(case: _Case) -> None:
     expect(_behaviour(case, twin) == _behaviour(case, learner), "one that loaded the state acted differently after more learning")
 
 
-_RULES = (_has_the_parts, _has_good_policies, _learns, _changes_in_learning_alone, _is_reproducible, _saves_and_loads)
+def _saves_its_policy(case: _Case) -> None:
+    """A learner that loads another's `policy_state` acts the same without exploration, and can learn; the state is plain data."""
+    learner = _taught(case)
+    if not hasattr(learner, "policy_state"):
+        return
+    twin = case.factory()
+    twin.load_policy_state(_saved(learner.policy_state()))
+    if hasattr(learner, "greedy_policy") or learner.stationary:
+        same = _behaviour(case, twin, "greedy_policy") == _behaviour(case, learner, "greedy_policy")
+        expect(same, "a new learner that loaded the policy_state acted differently without exploration")
+    _teach(case, twin)
+
+
+def _has_metrics(case: _Case) -> None:
+    """Its `metrics` are floats, before and after learning."""
+    for learner in (case.factory(), _taught(case)):
+        found = learner.metrics() if hasattr(learner, "metrics") else {}
+        expect(isinstance(found, dict), f"metrics() is {found!r}")
+        for name, value in found.items():
+            fits = isinstance(name, str) and isinstance(value, float) and not math.isinf(value)
+            expect(fits, f"metrics() has {name!r}: {value!r}, which is not a finite float or NaN")
+
+
+_RULES = (
+    _has_the_parts,
+    _has_good_policies,
+    _learns,
+    _changes_in_learning_alone,
+    _is_reproducible,
+    _saves_and_loads,
+    _saves_its_policy,
+    _has_metrics,
+)
+
+
+def _saved(state: Any) -> Any:
+    """The state as it is after it was written to a file and read again."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "learner"
+        archive.write(path, "learner", {"state": state})
+        return archive.read(path, "learner")["state"]
 
 
 def _teach(case: _Case, learner: Any) -> None:
@@ -161,9 +200,9 @@ def _taught(case: _Case) -> Any:
     return learner
 
 
-def _behaviour(case: _Case, learner: Any) -> str:
-    """What its policy does in one episode, and would do at a few observations."""
-    policy = learner.policy()
+def _behaviour(case: _Case, learner: Any, kind: str = "policy") -> str:
+    """What its policy of this kind does in one episode, and would do at a few observations."""
+    policy = getattr(learner, kind, learner.policy)()
     trajectory = case.episode(policy, 1000)
     actions = [repr(act_once(policy, seen, seed)) for seen in case.observations() for seed in range(4)]
     return repr((trajectory.actions.tolist(), trajectory.log_probs.tolist(), actions))

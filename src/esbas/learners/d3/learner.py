@@ -87,6 +87,7 @@ class D3Learner:
             np.random.seed(seeding.integer(seed, "d3", name, "numpy"))  # noqa: NPY002  # d3rlpy uses the global generator
             self.model = hooks.build(config, inputs=self._inputs.size, actions=self._actions)
         self._cursor = DataCursor()
+        self._losses: dict[str, float] = {}  # of the last gradient step
         self._rows, self._stored = Columns(), 0  # the transitions, and the number of trajectories they come from
 
     def policy(self) -> Policy:
@@ -133,7 +134,7 @@ class D3Learner:
         with self._generators:
             for _ in range(due):
                 drawn = self._rng.integers(seen, size=self.batch)
-                losses = hooks.update(self.model, {name: column[drawn] for name, column in columns.items()})
+                self._losses = losses = hooks.update(self.model, {name: column[drawn] for name, column in columns.items()})
                 if not np.isfinite(list(losses.values())).all():
                     problem = f"the losses of learner {self.name!r} must be finite, but are {losses}"
                     raise DivergenceError(f"{problem}: lower its learning rate")
@@ -159,6 +160,13 @@ class D3Learner:
         self._generators.load_state_dict(state["generators"])
         seeding.restore(self._rng, state["generators"]["batches"])
         self._rows, self._stored = Columns(), 0
+
+    def metrics(self) -> dict[str, float]:
+        """The loss of the last gradient step, and the exploration of algorithms for discrete actions."""
+        loss = self._losses.get("loss", self._losses.get("critic_loss"))
+        found = {} if loss is None else {"loss": float(loss)}
+        exploration = schedules.value_at(self._exploration, self._cursor.transitions)
+        return found | ({"epsilon": exploration} if self._discrete else {})
 
 
 _COLUMNS = "observations", "actions", "rewards", "following", "terminated"

@@ -1,6 +1,6 @@
 """Dense networks with ReLU as compiled functions of flat weights: values, and gradients derived by hand.
 
-`widths` are those of all layers, inputs and actions included. Layers are stored one below the other in an array (rows, B) with one
+`widths` are those of all layers, inputs and actions included. Layers are stored one below the other in an array (rows, B), one
 column per observation, so that all loops run along the batch and vectorise, however narrow a layer is. If `one_hot`, the
 input is a single row of labels, and the first layer looks up rows of its matrix. Sums are made in a fixed order, without a
 library: results do not depend on the number of threads or on the other columns.
@@ -16,7 +16,7 @@ ZERO = np.float32(0)
 
 @compiled
 def add_product(left: Array, right: Array, out: Array, count: int) -> None:
-    """out += left @ right, for the first `count` columns: two rows of `out` and four of `right` at a time."""
+    """Add left @ right to `out`, for the first `count` columns: two rows of `out` and four of `right` at a time."""
     rows, inner = left.shape
     whole = inner // 4 * 4
     for row in range(0, rows - 1, 2):

@@ -9,7 +9,7 @@ from esbas.columns import Array
 from esbas.compiling import compiled
 from esbas.learners.deep.dense import backward, forward, values_of_one
 from esbas.learners.deep.formulas import add_rewards, bootstrap, losses, rounds_of, start
-from esbas.learners.deep.gathering import read_next_observation, read_observation, row_of
+from esbas.learners.deep.gathering import read_observations, rows_of
 from esbas.learners.deep.group import Group
 from esbas.learners.deep.layout import NetworkLayout
 from esbas.learners.deep.optimizers import MAX_GRADIENT_NORM, adam, norm_of, rmsprop
@@ -65,8 +65,17 @@ class Workspace(NamedTuple):
 
 @compiled
 def update(
-    memory: Any, form: InputFormat, use_adam: bool, stacks: Stacks, options: NetworkOptions, work: Workspace,
-    counts: Array, places: Array, drawn: Array, means: Array, finite: Array,
+    memory: Any,
+    form: InputFormat,
+    use_adam: bool,
+    stacks: Stacks,
+    options: NetworkOptions,
+    work: Workspace,
+    counts: Array,
+    places: Array,
+    drawn: Array,
+    means: Array,
+    finite: Array,
 ) -> None:
     """One update of each network in `places`, (n,), on its batch, given as numbers modulo the capacity in `drawn`, (n, B).
 
@@ -85,8 +94,7 @@ def update(
     """
     for n in range(len(places)):
         k = places[n]
-        for i in range(len(work.rows)):
-            work.rows[i] = row_of(drawn[n, i], memory)
+        rows_of(drawn[n], memory, work.rows)
         _fill_targets(memory, form, stacks, options, work, k)
         loss = _fill_gradient(memory, form, stacks.weights[k], work, means[k])
         norm = norm_of(work.gradient)
@@ -105,9 +113,7 @@ def update(
 
 
 @compiled
-def _fill_targets(
-    memory: Any, form: InputFormat, stacks: Stacks, options: NetworkOptions, work: Workspace, k: int
-) -> None:
+def _fill_targets(memory: Any, form: InputFormat, stacks: Stacks, options: NetworkOptions, work: Workspace, k: int) -> None:
     """The targets of the values in the batch of network k, see `formulas.py`."""
     at, who, scales, targets, decay = work.at, work.who, work.scales, work.targets, options.trace_decay[k]
     count = start(work.rows, at, who, scales, targets)
@@ -116,8 +122,7 @@ def _fill_targets(
         count = add_rewards(memory, length, options.gamma[k], at, who, scales, targets, count)
         if count == 0:
             return
-        for i in range(count):
-            read_next_observation(memory, at[i], form.first, form.divisor, work.layers, i)
+        read_observations(memory, 1, at, count, form.first, form.divisor, work.layers)
         values = choosers = forward(stacks.target[k], form.widths, form.one_hot, work.layers, count)
         if options.double[k]:
             inputs = 1 if form.one_hot else form.widths[0]
@@ -130,16 +135,16 @@ def _fill_targets(
 @compiled
 def _fill_gradient(memory: Any, form: InputFormat, weights: Array, work: Workspace, means: Array) -> float:
     """The gradient of the mean loss by the weights; returns this loss."""
-    for i in range(len(work.rows)):
-        read_observation(memory, work.rows[i], form.first, form.divisor, work.layers, i)
-    values = forward(weights, form.widths, form.one_hot, work.layers, len(work.rows))
-    for i in range(len(work.rows)):
-        work.predicted[i] = values[memory.actions[work.rows[i]], i]
-    means[0], means[1], means[2] = losses(work.predicted, work.targets, work.by_predicted)
+    rows, actions, predicted, by_predicted = work.rows, memory.actions, work.predicted, work.by_predicted
+    read_observations(memory, 0, rows, len(rows), form.first, form.divisor, work.layers)
+    values = forward(weights, form.widths, form.one_hot, work.layers, len(rows))
+    for i in range(len(rows)):
+        predicted[i] = values[actions[rows[i]], i]
+    means[0], means[1], means[2] = losses(predicted, work.targets, by_predicted)
     by_values = work.slopes[len(work.slopes) - len(values) :]
     by_values[:] = 0
-    for i in range(len(work.rows)):
-        by_values[memory.actions[work.rows[i]], i] = work.by_predicted[i]
+    for i in range(len(rows)):
+        by_values[actions[rows[i]], i] = by_predicted[i]
     backward(weights, form.widths, form.one_hot, work.layers, work.slopes, work.turned, work.gradient)
     return float(means[0])
 
@@ -149,15 +154,15 @@ def values_of_many(weights: Array, form: InputFormat, observations: Array, layer
     """The values of all actions, (N, A), for inputs (N, ...), as many at a time as `layers` has columns."""
     total, batch = len(observations), layers.shape[1]
     result = np.empty((total, form.widths[-1]), np.float32)
-    for start in range(0, total, batch):
-        count = min(batch, total - start)
+    for done in range(0, total, batch):
+        count = min(batch, total - done)
         for i in range(count):
             for j in range(observations.shape[1]):
-                layers[j, i] = observations[start + i, j]
+                layers[j, i] = observations[done + i, j]
         values = forward(weights, form.widths, form.one_hot, layers, count)
         for i in range(count):
             for j in range(len(values)):
-                result[start + i, j] = values[j, i]
+                result[done + i, j] = values[j, i]
     return result
 
 
@@ -177,7 +182,6 @@ class DenseGroup(Group):
         integers = [np.zeros(batch, np.int64) for _ in range(3)]
         self._work = Workspace(*layers, *flat, *integers, *(np.zeros(batch, np.float32) for _ in range(4)))
         self._stacks = Stacks(*(np.zeros((0, network.size), np.float32) for _ in Stacks._fields))
-        self._means = np.zeros((0, 3))
         self._columns = self._settings()
         self._observation = np.zeros(self._inputs, np.float32)
 
@@ -196,15 +200,10 @@ class DenseGroup(Group):
         inputs = np.asarray(np.asarray(observations).reshape(-1, self._inputs) - form.first, np.float32) / form.divisor
         return values_of_many(self._stacks.weights[place], form, inputs, self._work.layers)
 
-    def metrics(self, place: int) -> dict[str, float]:
-        names = "loss", "mean Q", "TD error"
-        return dict(zip(names, self._means[place].tolist(), strict=True)) if self.counts[place] else {}
-
     def _add(self, weights: Array) -> None:
         zeros = np.zeros_like(weights)
         rows = Stacks(weights, weights, zeros, zeros)
         self._stacks = Stacks(*(np.concatenate([old, [new]]) for old, new in zip(self._stacks, rows, strict=True)))
-        self._means = np.concatenate([self._means, [[math.nan] * 3]])
         self._columns = self._settings()
 
     def _settings(self) -> NetworkOptions:
@@ -214,7 +213,7 @@ class DenseGroup(Group):
         finite, memory = np.zeros(len(places), bool), self.replay.arrays()
         update(
             memory, self._form, self._use_adam, self._stacks, self._columns, self._work,
-            self.counts, places, self.drawn(places), self._means, finite,
+            self.counts, places, self.drawn(places), self.means, finite,
         )  # fmt: skip
         return [] if finite.all() else places[~finite].tolist()
 

@@ -1,28 +1,29 @@
-"""Deep Q-network (Mnih et al., 2015) with double Q-learning and n-step returns. Equal networks train in one batched call."""
+"""Deep Q-network (Mnih et al., 2015) with double Q-learning and corrected n-step returns. Equal networks train together."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from esbas import seeding, spaces
+from esbas import schema, seeding, spaces
 from esbas.columns import Array
 from esbas.errors import DivergenceError, SpaceError, require, unknown
 from esbas.learners import schedules
-from esbas.learners.deep.dense_group import DenseGroup
-from esbas.learners.deep.group import Group, Hyperparameters
+from esbas.learners.deep.group import Hyperparameters
+from esbas.learners.deep.groups import group_for
 from esbas.learners.deep.layout import Convolution, NetworkLayout
 from esbas.learners.deep.optimizers import OPTIMIZERS
 from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.schema import ArrayOf
 from esbas.trajectory import TrajectorySet, Transition
 
 
 class DQN:
     """Learns action values from a shared replay memory. Its policy is a live view of the network.
 
-    DQNs on one memory with equal networks, `batch` and `optimizer` are trained in one batched call. All other options may differ,
-    and each DQN learns the same as it would alone.
+    DQNs on one memory with equal networks, `batch`, `optimizer` and `device` are trained in one call. All other options may
+    differ, and each DQN learns the same as it would alone.
 
     Args:
         name: the name of the learner.
@@ -32,10 +33,10 @@ class DQN:
         double: whether to use double Q-learning: the network selects the next action, the target network evaluates it
             (van Hasselt et al., 2016).
         n_step: the number of rewards in an n-step return, at most.
-        corrected: whether returns are corrected for the data of others: Retrace(λ) (Munos et al., 2016). A return ends at the first
-            action that this DQN would not take, or whose probability under the policy that took it is unknown. If False, it
-            contains `n_step` rewards, whoever acted: biased towards the policies that acted, so its values do not converge to
-            the optimal ones.
+        corrected: whether returns are corrected for the data of others: Retrace(λ) (Munos et al., 2016). A return ends at the
+            first action that this DQN would not take, or whose probability under the policy that took it is unknown. If
+            False, it has `n_step` rewards, whoever acted: it is biased towards the policies that acted, and the values do not
+            converge to the optimal ones.
         trace_decay: λ of corrected returns, from 0 (one reward) to 1.
         hidden: the widths of the dense layers.
         convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images and to none otherwise.
@@ -46,6 +47,8 @@ class DQN:
         learning_starts: transitions before the first training.
         sync_every: updates between copies of the network to the target network.
         epsilon: the probability of a random action: (first, last, transitions in between) for a linear decay.
+        device: "cpu", or a device of PyTorch: "cuda", "mps", or "auto" for "cuda" if there is one, otherwise "cpu". On the CPU,
+            PyTorch is used for convolutions only. Saved states can be loaded on any device.
         seed: the seed of weights and batches. Members with different names draw different numbers.
     """
 
@@ -71,6 +74,7 @@ class DQN:
         learning_starts: int = 500,
         sync_every: int = 300,
         epsilon: tuple[float, float, int] = (1.0, 0.02, 8_000),
+        device: str = "cpu",
         seed: int = 0,
     ) -> None:
         require(rate > 0, "rate > 0", rate=rate)
@@ -92,10 +96,7 @@ class DQN:
         network = NetworkLayout(
             self.observation_space, actions=int(self.action_space.n), hidden=hidden, convolutions=convolutions
         )
-        key = network.convolutions, tuple(network.shapes), batch, optimizer
-        if key not in replay.groups:
-            replay.groups[key] = DenseGroup(replay, network, batch=batch, optimizer=optimizer)
-        self._group: Group = replay.groups[key]
+        self._group = group_for(replay, network, batch=batch, optimizer=optimizer, device=device)
         options = Hyperparameters(
             rate=rate,
             gamma=gamma,
@@ -166,3 +167,17 @@ class DQN:
         seeding.restore(self._rng, state["rng"])
         self._group.load_state_dict(self._place, state["network"])
         self.replay.load_state_dict(state["replay"])
+
+    def policy_state(self) -> dict[str, Any]:
+        """The weights of the network."""
+        return {"weights": self._group.weights(self._place)}
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        """Replace the weights of network and target. The learning continues from them with a new optimiser."""
+        shape = {"weights": ArrayOf("f", (self._group.network.size,))}
+        schema.check(state, shape, f"the saved policy of learner {self.name!r}", remedy="build the learner as it was")
+        self._group.restart(self._place, state["weights"])
+
+    def metrics(self) -> dict[str, float]:
+        """The means over the batch of the last update: the loss, the values of the actions, the absolute TD errors."""
+        return {"epsilon": self.epsilon()} | self._group.metrics(self._place)

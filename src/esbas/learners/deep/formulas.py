@@ -62,7 +62,7 @@ def expected_value(values: Array, choosers: Array, column: int) -> tuple[float, 
 
 @compiled
 def trace_coefficient(probability: float, log_prob: float, trace_decay: float) -> float:
-    """c = λ min(1, π / μ) (Munos et al., 2016). 0 if the behaviour's log-probability log μ is unknown (NaN)."""
+    """The coefficient λ min(1, π / μ) of a trace (Munos et al., 2016); 0 if log μ, of the behaviour, is unknown (NaN)."""
     if probability == 0 or math.isnan(log_prob):
         return 0.0
     behaviour = math.exp(log_prob)
@@ -84,20 +84,18 @@ def start(rows: Array, at: Array, who: Array, scales: Array, targets: Array) -> 
 
 
 @compiled
-def add_rewards(
-    memory: Any, length: int, gamma: Any, at: Array, who: Array, scales: Array, targets: Array, count: int
-) -> int:
+def add_rewards(memory: Any, length: int, gamma: Any, at: Array, who: Array, scales: Array, targets: Array, count: int) -> int:
     """Add up to `length` discounted rewards, fewer where a segment ends; steps that end an episode are dropped."""
-    kept = 0
+    rewards, terminated, tails, kept = memory.rewards, memory.terminated, memory.tails, 0
     for i in range(count):
         row, scale = at[i], scales[i]
         for step in range(length):
-            targets[who[i]] += scale * memory.rewards[row]
+            targets[who[i]] += scale * rewards[row]
             scale *= gamma
-            if step + 1 == length or memory.tails[row] >= 0:
+            if step + 1 == length or tails[row] >= 0:
                 break
-            row = (row + 1) % len(memory.rewards)
-        if not memory.terminated[row]:
+            row = (row + 1) % len(rewards)
+        if not terminated[row]:
             at[kept], who[kept], scales[kept] = row, who[i], scale
             kept += 1
     return kept
@@ -118,21 +116,21 @@ def bootstrap(
 ) -> int:
     """Add the values of the next observations; steps whose trace is cut, or after which a segment ends, are dropped.
 
-    Retrace(λ) with the greedy policy π: Σ_k γ^k (Π_{i=1..k} c_i) δ_k with δ_k = r_k + γ E_π Q(s_{k+1}, .) - Q(s_k, a_k), where the
-    first Q(s_0, a_0) is omitted, because it cancels. Q are `values` of the target network, (A, ...), for the observations after
+    Retrace(λ) with the greedy policy π: Q(s_0, a_0) + Σ_k γ^k (Π_{i=1..k} c_i) (r_k + γ E_π Q(s_{k+1}, .) - Q(s_k, a_k)). The
+    terms Q(s_0, a_0) cancel and are omitted. Q are `values` of the target network, (A, ...), for the observations after
     the rows `at`; π is greedy with respect to `choosers`.
     """
-    kept = 0
+    actions, log_probs, tails, kept = memory.actions, memory.log_probs, memory.tails, 0
     for i in range(count):
         row, b, scale = at[i], who[i], scales[i]
         expected, best, ties = expected_value(values, choosers, i)
         targets[b] += scale * expected
-        if last or memory.tails[row] >= 0:
+        if last or tails[row] >= 0:
             continue
-        row = (row + 1) % len(memory.rewards)
-        action = memory.actions[row]
+        row = (row + 1) % len(actions)
+        action = actions[row]
         probability = 1 / ties if choosers[action, i] == best else 0.0
-        coefficient = trace_coefficient(probability, memory.log_probs[row], trace_decay)
+        coefficient = trace_coefficient(probability, log_probs[row], trace_decay)
         if coefficient > 0:
             scale *= coefficient
             targets[b] -= scale * values[action, i]

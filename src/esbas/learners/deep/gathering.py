@@ -1,4 +1,4 @@
-"""Reads steps and observations from a replay memory, compiled."""
+"""Reads observations from a replay memory, compiled."""
 
 from typing import Any
 
@@ -9,40 +9,34 @@ from esbas.compiling import compiled
 
 
 @compiled
-def row_of(place: int, memory: Any) -> int:
-    """The row of a transition, given its number modulo the capacity."""
-    rows, newest = len(memory.rewards), memory.added - 1
-    return (newest - (newest - place) % memory.capacity) % rows
+def rows_of(drawn: Array, memory: Any, rows: Array) -> None:
+    """The rows of transitions, (B,), given their numbers modulo the capacity."""
+    total, newest, capacity = len(memory.rewards), memory.added - 1, memory.capacity
+    for i in range(len(rows)):
+        rows[i] = (newest - (newest - drawn[i]) % capacity) % total
 
 
 @compiled
-def read_observation(memory: Any, row: int, first: int, divisor: Any, out: Array, column: int) -> None:
-    """Write the observation of a row to a column of `out`, (inputs, B), as (x - first) / divisor."""
-    for position in range(memory.stack):
-        _read_frame(memory, row, position, position, first, divisor, out, column)
+def read_observations(memory: Any, ahead: int, rows: Array, count: int, first: int, divisor: Any, out: Array) -> None:
+    """Write the observations of rows to the first `count` columns of `out`, (inputs, B), as (x - first) / divisor.
 
-
-@compiled
-def read_next_observation(memory: Any, row: int, first: int, divisor: Any, out: Array, column: int) -> None:
-    """The same for the observation after a row: the next frame, and the frames before it."""
-    rows, size, newest = len(memory.frames), memory.frames.shape[1], memory.stack - 1
-    for position in range(newest):
-        _read_frame(memory, row, position + 1, position, first, divisor, out, column)
-    tail = memory.tails[row]
-    source = memory.tail_items[tail] if tail >= 0 else memory.frames[(row + 1) % rows]
-    for i in range(size):
-        out[newest * size + i, column] = np.float32(source[i] - first) / divisor
-
-
-@compiled
-def _read_frame(memory: Any, row: int, position: int, to: int, first: int, divisor: Any, out: Array, column: int) -> None:
-    """Frame `position` of the stack of a row. Frames from before the segment began are stored separately."""
-    rows, size = memory.frames.shape
-    age, back = int(memory.ages[row]), memory.stack - 1 - position
-    if back > age:
-        head = memory.heads[(row - age) % rows]
-        source = memory.head_items[head, position + age]
-    else:
-        source = memory.frames[(row - back) % rows]
-    for i in range(size):
-        out[to * size + i, column] = np.float32(source[i] - first) / divisor
+    With `ahead` = 1, these are the next observations, otherwise it is 0.
+    """
+    frames, tails, tail_items, heads, head_items = memory.frames, memory.tails, memory.tail_items, memory.heads, memory.head_items
+    ages, stack, (total, size) = memory.ages, memory.stack, frames.shape
+    for column in range(count):
+        row, age = rows[column], int(ages[rows[column]])
+        for position in range(stack):
+            back, to = stack - 1 - position - ahead, position * size
+            if back < 0 and tails[row] >= 0:
+                tail = tails[row]
+                for i in range(size):
+                    out[to + i, column] = np.float32(tail_items[tail, i] - first) / divisor
+            elif back > age:  # from before the segment began
+                head, place = heads[(row - age) % total], stack - 1 - back + age
+                for i in range(size):
+                    out[to + i, column] = np.float32(head_items[head, place, i] - first) / divisor
+            else:
+                source = (row - back) % total
+                for i in range(size):
+                    out[to + i, column] = np.float32(frames[source, i] - first) / divisor

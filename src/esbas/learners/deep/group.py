@@ -10,6 +10,8 @@ from esbas.columns import Array
 from esbas.learners.deep.layout import NetworkLayout
 from esbas.learners.deep.replay import SharedReplay
 
+NONE_YET = -1.0  # a loss is never negative
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
@@ -35,6 +37,7 @@ class Group(ABC):
         self.replay, self.network, self.batch = replay, network, batch
         self.options: list[Hyperparameters] = []
         self.counts = np.zeros(0, np.int64)  # (K,): updates made
+        self.means = np.zeros((0, 3))  # (K, 3): loss, value and absolute error in the last batch
         self._pending: list[int] = []  # by network: updates to make
         self._idle = 0  # networks without pending updates
         self._diverged: set[int] = set()
@@ -44,7 +47,7 @@ class Group(ABC):
         """Add a network and return its index in the group."""
         self.flush()
         self.options.append(options)
-        self.counts = np.append(self.counts, 0)
+        self.counts, self.means = np.append(self.counts, 0), np.append(self.means, np.full((1, 3), NONE_YET), axis=0)
         self._pending.append(0)
         self._idle += 1
         self._add(weights)
@@ -91,6 +94,11 @@ class Group(ABC):
         self._diverged -= {place}
         self._diverged |= {place} if state["diverged"] else set()
 
+    def metrics(self, place: int) -> dict[str, float]:
+        """Means over the batch of the last update of this network; empty before it."""
+        names = "loss", "mean Q", "TD error"
+        return dict(zip(names, self.means[place].tolist(), strict=True)) if self.means[place, 0] != NONE_YET else {}
+
     def weights(self, place: int) -> Array:
         """The weights of one network, (size,)."""
         self.flush()
@@ -110,10 +118,6 @@ class Group(ABC):
     @abstractmethod
     def batch_values(self, place: int, observations: Array) -> Array:
         """The values of all actions, (N, A), by one network for observations (N, ...)."""
-
-    @abstractmethod
-    def metrics(self, place: int) -> dict[str, float]:
-        """Means over the batch of the last update of this network; empty before it."""
 
     @abstractmethod
     def _add(self, weights: Array) -> None:

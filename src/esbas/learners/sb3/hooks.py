@@ -147,6 +147,22 @@ def restore(model: OffPolicyAlgorithm, state: dict[str, Any]) -> None:
         model.action_noise.noise_prev = np.array(state["noise"])  # type: ignore[union-attr]  # there is one in this case
 
 
+def policy_state_of(model: OffPolicyAlgorithm) -> dict[str, Any]:
+    """The networks of the policy, targets included, as arrays."""
+    return dict(plain(model.policy.state_dict()))
+
+
+def restore_policy(model: OffPolicyAlgorithm, state: dict[str, Any]) -> None:
+    """Load a state that `policy_state_of` returned. Its names, types and shapes are checked before anything is loaded."""
+    current = policy_state_of(model)
+    require_names("networks", state, current)
+    require_numbers("networks", state)
+    for name, array in current.items():
+        fits = np.shape(state[name]) == array.shape
+        require(fits, f"saved networks have the shapes of {name}", "build the learner as it was", shape=np.shape(state[name]))
+    model.policy.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in state.items()})
+
+
 class ReplayView:
     """The shared memory as the replay buffer of one model. It samples as `ReplayBuffer` does, from the same generator."""
 
@@ -157,7 +173,16 @@ class ReplayView:
     def sample(self, batch_size: int, env: object = None) -> ReplayBufferSamples:
         del env
         places = np.random.randint(0, len(self._replay), size=batch_size)  # noqa: NPY002  # as Stable-Baselines3 does
+        return self._samples(places)
+
+    def newest(self, batch_size: int) -> ReplayBufferSamples | None:
+        """The newest transitions, or all of them if there are fewer; None if there are none."""
+        count = min(batch_size, len(self._replay))
+        return self._samples(self._replay.added - 1 - np.arange(count)) if count else None
+
+    def _samples(self, places: Array) -> ReplayBufferSamples:
         batch = self._replay.batch(self._replay.rows(places), steps=self._steps, gamma=self._gamma)
+        batch_size = len(places)
         flat, one_by_one = (-1, 1), batch.observations.ndim == 1  # integers are a column
         seen, following = (
             each.reshape(flat) if one_by_one else self._prepare(each) for each in (batch.observations, batch.next_observations)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from esbas import seeding, spaces
+from esbas import schema, seeding, spaces
 from esbas.columns import Array
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, require
 from esbas.learners.deep.generators import PrivateGenerators
@@ -15,6 +15,7 @@ from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.sb3 import hooks
 from esbas.learners.sb3.hooks import OffPolicyAlgorithm
 from esbas.learners.sb3.log_probs import log_probs_of
+from esbas.learners.sb3.metrics import metrics_of
 from esbas.trajectory import TrajectorySet, Transition
 
 RESERVED_OPTIONS = "env", "buffer_size", "replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage", "use_sde", "seed"
@@ -65,7 +66,8 @@ class SB3Learner:
             with self._generators:
                 self.model = self._build(hooks.algorithm(model), dict(options or {}), seeding.integer(seed, "sb3", name))
         self._check_model()
-        hooks.begin(self.model, hooks.ReplayView(replay, self.model, prepare=self._prepare), total_steps=total_steps)
+        self._view = hooks.ReplayView(replay, self.model, prepare=self._prepare)
+        hooks.begin(self.model, self._view, total_steps=total_steps)
         self._log_probs = log_probs_of(self.model)
         self._steps, self._episodes = 0, 0  # since the last training
         self._trajectories = 0  # in total
@@ -194,6 +196,18 @@ class SB3Learner:
         self._generators.load_state_dict(state["generators"])
         seeding.restore(self.model.action_space.np_random, state["generators"]["actions"])
         self.replay.load_state_dict(state["replay"])
+
+    def policy_state(self) -> dict[str, Any]:
+        """The networks of the model's policy."""
+        return {"policy": hooks.policy_state_of(self.model)}
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        """Replace the networks. The learning continues from them, with the model's own warm-up and schedules."""
+        schema.check(state, {"policy": dict}, f"the saved policy of learner {self.name!r}")
+        hooks.restore_policy(self.model, state["policy"])
+
+    def metrics(self) -> dict[str, float]:
+        return metrics_of(self.model, self._view)
 
 
 class SB3Policy:
