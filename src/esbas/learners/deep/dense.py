@@ -57,10 +57,12 @@ def values_of_one(weights: Array, widths: Array, one_hot: bool, observation: Arr
     for layer in range(len(widths) - 1):
         inputs, outputs = widths[layer], widths[layer + 1]
         bias = place + inputs * outputs
-        matrix, out = weights[place:bias].reshape((inputs, outputs)), weights[bias : bias + outputs].copy()
-        if layer == 0 and one_hot:
-            out += matrix[int(x[0])]
-        else:
+        matrix, out = weights[place:bias].reshape((inputs, outputs)), np.empty(outputs, np.float32)
+        for j in range(outputs):
+            out[j] = weights[bias + j]
+            if layer == 0 and one_hot:
+                out[j] += matrix[int(x[0]), j]
+        if layer > 0 or not one_hot:
             _add_row(x, matrix, out, outputs)
         place = bias + outputs
         if layer < len(widths) - 2:

@@ -7,6 +7,7 @@ import numpy as np
 
 from esbas.columns import Array
 from esbas.compiling import compiled
+from esbas.errors import InvalidValueError
 from esbas.learners.deep.dense import backward, forward, values_of_one
 from esbas.learners.deep.formulas import add_rewards, bootstrap, losses, rounds_of, start
 from esbas.learners.deep.gathering import read_observations, rows_of
@@ -109,7 +110,8 @@ def update(
         else:
             rmsprop(stacks.weights[k], work.gradient, stacks.second[k], rate, shrink)
         if counts[k] % options.sync_every[k] == 0:
-            stacks.target[k] = stacks.weights[k]
+            for i in range(stacks.weights.shape[1]):  # assigning rows would take 4 s longer to compile
+                stacks.target[k, i] = stacks.weights[k, i]
 
 
 @compiled
@@ -125,8 +127,7 @@ def _fill_targets(memory: Any, form: InputFormat, stacks: Stacks, options: Netwo
         read_observations(memory, 1, at, count, form.first, form.divisor, work.layers)
         values = choosers = forward(stacks.target[k], form.widths, form.one_hot, work.layers, count)
         if options.double[k]:
-            inputs = 1 if form.one_hot else form.widths[0]
-            work.others[:inputs] = work.layers[:inputs]
+            read_observations(memory, 1, at, count, form.first, form.divisor, work.others)
             choosers = forward(stacks.weights[k], form.widths, form.one_hot, work.others, count)
         last = number == rounds - 1
         count = bootstrap(memory, values, choosers, decay, last, at, who, scales, targets, count)
@@ -189,16 +190,23 @@ class DenseGroup(Group):
         self.flush()
         inputs, form = self._observation, self._form
         inputs[:] = np.ravel(observation)
-        if form.first or form.divisor != 1:
-            inputs[:] = (inputs - form.first) / form.divisor
+        if form.one_hot or form.divisor != 1:
+            inputs[:] = self._converted(inputs)
         values: Array = values_of_one(self._stacks.weights[place], form.widths, form.one_hot, inputs)
         return values
 
     def batch_values(self, place: int, observations: Array) -> Array:
         self.flush()
-        form = self._form
-        inputs = np.asarray(np.asarray(observations).reshape(-1, self._inputs) - form.first, np.float32) / form.divisor
-        return values_of_many(self._stacks.weights[place], form, inputs, self._work.layers)
+        inputs = self._converted(np.asarray(observations, np.float32).reshape(-1, self._inputs))
+        return values_of_many(self._stacks.weights[place], self._form, inputs, self._work.layers)
+
+    def _converted(self, observations: Array) -> Array:
+        """Observations as inputs. Labels are checked, because compiled functions do not check indices."""
+        form, labels = self._form, self.network.labels
+        if form.one_hot and not ((observations >= form.first) & (observations < form.first + labels)).all():
+            remedy = "fix the environment"
+            raise InvalidValueError(f"observations must be in {self.replay.observation_space}, but got {observations}: {remedy}")
+        return (observations - np.float32(form.first)) / form.divisor
 
     def _add(self, weights: Array) -> None:
         zeros = np.zeros_like(weights)

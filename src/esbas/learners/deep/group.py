@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from esbas import schema
 from esbas.columns import Array
 from esbas.learners.deep.layout import NetworkLayout
 from esbas.learners.deep.replay import SharedReplay
+from esbas.schema import COUNT, ArrayOf
 
 NONE_YET = -1.0  # a loss is never negative
 
@@ -78,8 +80,7 @@ class Group(ABC):
 
     def drawn(self, places: Array) -> Array:
         """Uniformly sampled transitions, with replacement, for each of these networks, (n, B): numbers modulo the capacity."""
-        size = len(self.replay)
-        return np.array([self.options[place].rng.integers(size, size=self.batch) for place in places])
+        return np.array([self.replay.draw(self.options[place].rng, self.batch) for place in places])
 
     def state_dict(self, place: int) -> dict[str, Any]:
         """The state of one network."""
@@ -87,7 +88,10 @@ class Group(ABC):
         return self._arrays(place) | {"updates": int(self.counts[place]), "diverged": place in self._diverged}
 
     def load_state_dict(self, place: int, state: dict[str, Any]) -> None:
-        self._set_arrays(place, {name: np.asarray(state[name]) for name in ("weights", "target", "first", "second")})
+        names = "weights", "target", "first", "second"
+        shape = dict.fromkeys(names, ArrayOf("f", (self.network.size,))) | {"updates": COUNT, "diverged": bool}
+        schema.check(state, shape, "a saved network", remedy="build the learner as it was")
+        self._set_arrays(place, {name: state[name] for name in names})
         self.counts[place] = state["updates"]
         self._idle += self._pending[place] > 0
         self._pending[place] = 0

@@ -9,6 +9,7 @@ import numpy as np
 from esbas import spaces
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require
+from esbas.learners.deep.replay_checks import check_state
 from esbas.learners.deep.replay_storage import Layout, MemoryArrays, Pool, require_memory
 from esbas.trajectory import TrajectorySet, Transition
 
@@ -50,6 +51,8 @@ class SharedReplay:
         require(stacked, "stack is 1, or the length of an observation's first axis", stack=stack, shape=self._shape)
         frame, done = (self._shape[1:] if stack > 1 else self._shape, dtype), _layout(self.action_space, "action")
         self._scales = not spaces.is_discrete(self.action_space)
+        both = self.observation_space, self.action_space
+        self._labels, self._actions = (spaces.allowed_actions(space) if spaces.is_discrete(space) else None for space in both)
         if self._scales and not np.isfinite([self.action_space.low, self.action_space.high]).all():
             raise SpaceError(f"actions must have bounds, but the action space is {self.action_space}: rescale it by a wrapper")
         columns: dict[str, Layout] = {"frames": frame, "actions": (done[0], np.dtype(np.float32)) if self._scales else done}
@@ -112,8 +115,8 @@ class SharedReplay:
         self.episodes = max(self.episodes, len(data))
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """The rows of uniformly sampled steps, with replacement, (size,)."""
-        return self.rows(rng.integers(len(self), size=size))
+        """Uniformly sampled transitions, with replacement, (size,): their numbers modulo the capacity."""
+        return rng.integers(len(self), size=size)
 
     def rows(self, places: Array) -> Array:
         """The rows of transitions, given their numbers modulo the capacity."""
@@ -190,6 +193,8 @@ class SharedReplay:
         return np.concatenate([np.split(stacks, [1], axis)[1], np.expand_dims(frames, axis)], axis)
 
     def _stored(self, action: Any) -> Array:
+        if self._actions is not None and int(action) not in self._actions:
+            raise InvalidValueError(f"an action must be in {self.action_space}, but is {action}: fix the policy")
         if self._noted is not None and np.array_equal(action, self._noted[0]):
             return self._noted[1]
         if not self._scales:
@@ -203,6 +208,9 @@ class SharedReplay:
             raise InvalidValueError(
                 f"observations must have the shape {self._shape} of their space, but have {shapes}: fix the environment"
             )
+        if self._labels is not None and not (int(seen) in self._labels and int(following) in self._labels):
+            space, got = self.observation_space, f"{seen} and {following}"
+            raise InvalidValueError(f"observations must be in {space}, but are {got}: fix the environment")
         if self.stack > 1 and not np.array_equal(seen[1:], following[:-1]):
             raise InvalidValueError(f"frames must shift by one per step, but these do not: use stack=1 instead of {self.stack}")
 
@@ -219,6 +227,13 @@ class SharedReplay:
         return settings | {"added": self.added, "episodes": self.episodes, "open": self._following is not None} | arrays
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """States saved by earlier versions have no log-probabilities: they are unknown."""
+        if isinstance(state, dict) and "log_probs" not in state and isinstance(state.get("rewards"), np.ndarray):
+            state = state | {"log_probs": np.full_like(state["rewards"], np.nan)}
+        labels = {name: self._labels for name in ("frames", "tail_items") if self._labels}
+        actions = {"actions": self._actions} if self._actions else {}
+        pools = {"tail": self._tails.items, "head": self._heads.items}
+        check_state(state, columns=self._columns, pools=pools, integers=labels | actions)
         for name in ("capacity", "stack"):
             require(
                 state[name] == getattr(self, name), f"{name} is as it was saved", "build the same replay", **{name: state[name]}
