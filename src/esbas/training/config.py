@@ -66,7 +66,7 @@ class Train:
     checkpoint_every: float = 30.0
     """Seconds between two checkpoints. A training that is killed continues from the last one, with the same results."""
     tensorboard: bool = True
-    """Write TensorBoard logs into FOLDER/runs/seed-N/tensorboard."""
+    """Write TensorBoard logs into FOLDER/runs/seed-N/tensorboard, if TensorBoard is installed."""
     out: Path | None = None
     """The folder for all files, default ./esbas-ENV_ID. The same command, or esbas resume FOLDER, continues there."""
     example: bool = False

@@ -51,13 +51,16 @@ def _add_row(left: Array, right: Array, out: Array, count: int) -> None:
 
 
 @compiled
-def values_of_one(weights: Array, widths: Array, one_hot: bool, observation: Array) -> Array:
-    """The values of all actions, (A,), for one observation: bit-identical to those in a batch."""
+def values_of_one(weights: Array, widths: Array, one_hot: bool, observation: Array, values: Array) -> None:
+    """Fill in the values of all actions, (A,), for one observation: bit-identical to those in a batch."""
     x, place = observation, 0
     for layer in range(len(widths) - 1):
         inputs, outputs = widths[layer], widths[layer + 1]
         bias = place + inputs * outputs
-        matrix, out = weights[place:bias].reshape((inputs, outputs)), np.empty(outputs, np.float32)
+        matrix, out = (
+            weights[place:bias].reshape((inputs, outputs)),
+            values if layer == len(widths) - 2 else np.empty(outputs, np.float32),
+        )
         for j in range(outputs):
             out[j] = weights[bias + j]
             if layer == 0 and one_hot:
@@ -69,7 +72,6 @@ def values_of_one(weights: Array, widths: Array, one_hot: bool, observation: Arr
             for j in range(outputs):
                 out[j] = ZERO if out[j] < ZERO else out[j]  # keeps NaN
         x = out
-    return x
 
 
 @compiled

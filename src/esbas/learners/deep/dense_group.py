@@ -175,7 +175,7 @@ class DenseGroup(Group):
         self._use_adam = optimizer == "adam"
         widths = [network.shapes[0][0], *(shape[0] for shape in network.shapes[1::2])]
         self._inputs, one_hot = (1, True) if network.labels else (widths[0], False)
-        divisor = np.float32(255 if network.bytes else 1)
+        self._actions, divisor = widths[-1], np.float32(255 if network.bytes else 1)
         self._form = InputFormat(np.array(widths), one_hot, network.first, divisor)
         rows = self._inputs + sum(widths[1:])
         layers = [np.zeros((rows, batch), np.float32) for _ in range(3)]
@@ -192,7 +192,8 @@ class DenseGroup(Group):
         inputs[:] = np.ravel(observation)
         if form.one_hot or form.divisor != 1:
             inputs[:] = self._converted(inputs)
-        values: Array = values_of_one(self._stacks.weights[place], form.widths, form.one_hot, inputs)
+        values = np.empty(self._actions, np.float32)
+        values_of_one(self._stacks.weights[place], form.widths, form.one_hot, inputs, values)
         return values
 
     def batch_values(self, place: int, observations: Array) -> Array:

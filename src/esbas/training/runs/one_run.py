@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import esbas
@@ -149,7 +150,7 @@ class _Checkpoints:
 def _observing(saving: SaveOptions, plan: Plan, seed: int, directory: Path, run: esbas.Run) -> Iterator[list[Callback]]:
     """The callbacks of the run, started; they are told when the block ends, in any way."""
     callbacks: list[Callback] = []
-    if saving.tensorboard:
+    if saving.tensorboard and find_spec("tensorboard") is not None:
         from esbas.training.display.tensorboard import TensorBoardWriter  # needs an extra
 
         callbacks.append(TensorBoardWriter())
