@@ -76,8 +76,9 @@ def values_of_one(weights: Array, widths: Array, one_hot: bool, observation: Arr
 
 @compiled
 def forward(weights: Array, widths: Array, one_hot: bool, layers: Array, count: int) -> Array:
-    """Fill in all layers behind the inputs for the first `count` columns; returns the last layer, (A, B)."""
+    """Fill in all layers after the inputs for the first `count` columns, or a few more; returns the last layer, (A, B)."""
     start, end, place = 0, 1 if one_hot else widths[0], 0
+    count = min((count + 7) // 8 * 8, layers.shape[1])  # whole vectors are faster
     for layer in range(len(widths) - 1):
         inputs, outputs = widths[layer], widths[layer + 1]
         bias = place + inputs * outputs

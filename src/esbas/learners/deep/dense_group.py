@@ -214,6 +214,8 @@ class DenseGroup(Group):
         rows = Stacks(weights, weights, zeros, zeros)
         self._stacks = Stacks(*(np.concatenate([old, [new]]) for old, new in zip(self._stacks, rows, strict=True)))
         self._columns = self._settings()
+        if len(self.options) == 1:  # compile now, instead of within a learning call, whose time may be limited
+            self._update(np.zeros(0, np.int64))
 
     def _settings(self) -> NetworkOptions:
         return NetworkOptions(*(np.array([getattr(each, name) for each in self.options]) for name in NetworkOptions._fields))

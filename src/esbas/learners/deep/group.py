@@ -80,7 +80,8 @@ class Group(ABC):
 
     def drawn(self, places: Array) -> Array:
         """Uniformly sampled transitions, with replacement, for each of these networks, (n, B): numbers modulo the capacity."""
-        return np.array([self.replay.draw(self.options[place].rng, self.batch) for place in places])
+        rows = [self.replay.draw(self.options[place].rng, self.batch) for place in places]
+        return np.array(rows, np.int64).reshape(len(places), self.batch)
 
     def state_dict(self, place: int) -> dict[str, Any]:
         """The state of one network."""
