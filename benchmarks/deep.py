@@ -117,7 +117,7 @@ def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
     replay, gaps = SharedReplay(env, capacity=20_000), _Gaps()
     members = [_foreign(f"member {k}", replay, **options) for k in range(3)]
     for learner in members:
-        learner.act = gaps.around("act", learner.act)  # type: ignore[method-assign]  # to look at the clock
+        learner.act_with_log_prob = gaps.around("act", learner.act_with_log_prob)  # type: ignore[method-assign]  # to look at the clock
     share, _, text = _shares(env, members, gaps, warm_up=WARM_UP, steps=BLOCK * BLOCKS)
     print(f"three DQNs of Stable-Baselines3 on {task}, {setting}, {text}", flush=True)
     print(f"  selection and records under 1 %: {_verdict(share < 0.01)}", flush=True)
