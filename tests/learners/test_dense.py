@@ -22,7 +22,7 @@ SPACES: list[Any] = [
     gym.spaces.Box(-np.inf, np.inf, (2, 2), np.float32),
     gym.spaces.Box(0, 255, (5,), np.uint8),
     gym.spaces.Discrete(6),
-    gym.spaces.Discrete(4, start=-2),
+    gym.spaces.Discrete(4, start=-(10**9)),
 ]
 
 
@@ -99,7 +99,7 @@ def torch_update(learner: DQN, before: dict[str, Any], rows: Any, options: dict[
     return np.array(targets), gradient[0].numpy()
 
 
-@settings(deadline=None, max_examples=40, derandomize=True)
+@settings(deadline=None, max_examples=25, derandomize=True)
 @given(
     space=st.sampled_from(SPACES),
     hidden=st.lists(st.integers(1, 9), max_size=3),
@@ -154,14 +154,10 @@ def test_large_gradients_are_clipped() -> None:
     gradient = np.random.default_rng(0).normal(size=1001).astype(np.float32) * 100
     norm = optimizers.norm_of(gradient)
     assert norm == pytest.approx(np.linalg.norm(gradient.astype(float)), rel=1e-12)
-    second = np.zeros_like(gradient)
-    learner = learner_on(SPACES[0], optimizer="rmsprop", rate=1e-3, batch=1, hidden=(), learning_starts=1)
-    group = learner._group
-    for number in range(3):
-        seen = np.full(3, 1e6, np.float32)
+    learner, seen = learner_on(SPACES[0], optimizer="rmsprop", batch=1, hidden=(), learning_starts=1), np.full(3, 1e6, np.float32)
+    for _ in range(3):
         learner.step(Transition(seen, 0, 1e9, seen, True, False))
-        del number
-    second = group.state_dict(0)["second"]
+    second = learner.state_dict()["network"]["second"]
     # the squares of a gradient of norm 10, weighted by 0.05 and once more by 0.95
     assert second.sum() == pytest.approx(0.05 * 100 * (1 + 0.95), rel=1e-4)
 

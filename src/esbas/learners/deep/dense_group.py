@@ -7,7 +7,7 @@ import numpy as np
 
 from esbas.columns import Array
 from esbas.compiling import compiled
-from esbas.errors import InvalidValueError
+from esbas.errors import InvalidValueError, require
 from esbas.learners.deep.dense import backward, forward, values_of_one
 from esbas.learners.deep.formulas import add_rewards, bootstrap, losses, rounds_of, start
 from esbas.learners.deep.gathering import read_observations, rows_of
@@ -173,6 +173,7 @@ class DenseGroup(Group):
     def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int, optimizer: str) -> None:
         super().__init__(replay, network, batch=batch)
         self._use_adam = optimizer == "adam"
+        require(network.labels <= 2**24, "a network has at most 2^24 labels, which floats represent", labels=network.labels)
         widths = [network.shapes[0][0], *(shape[0] for shape in network.shapes[1::2])]
         self._inputs, one_hot = (1, True) if network.labels else (widths[0], False)
         self._actions, divisor = widths[-1], np.float32(255 if network.bytes else 1)
@@ -189,25 +190,26 @@ class DenseGroup(Group):
     def values(self, place: int, observation: Any) -> Array:
         self.flush()
         inputs, form = self._observation, self._form
-        inputs[:] = np.ravel(observation)
-        if form.one_hot or form.divisor != 1:
-            inputs[:] = self._converted(inputs)
+        plain = not form.one_hot and form.divisor == 1
+        inputs[:] = np.ravel(observation if plain else self._converted(np.asarray(observation)))
         values = np.empty(self._actions, np.float32)
         values_of_one(self._stacks.weights[place], form.widths, form.one_hot, inputs, values)
         return values
 
     def batch_values(self, place: int, observations: Array) -> Array:
         self.flush()
-        inputs = self._converted(np.asarray(observations, np.float32).reshape(-1, self._inputs))
+        inputs = self._converted(np.asarray(observations).reshape(-1, self._inputs)).astype(np.float32)
         return values_of_many(self._stacks.weights[place], self._form, inputs, self._work.layers)
 
     def _converted(self, observations: Array) -> Array:
         """Observations as inputs. Labels are checked, because compiled functions do not check indices."""
-        form, labels = self._form, self.network.labels
-        if form.one_hot and not ((observations >= form.first) & (observations < form.first + labels)).all():
-            remedy = "fix the environment"
-            raise InvalidValueError(f"observations must be in {self.replay.observation_space}, but got {observations}: {remedy}")
-        return (observations - np.float32(form.first)) / form.divisor
+        if not self._form.one_hot:
+            return observations.astype(np.float32) / self._form.divisor
+        labels = observations - self._form.first
+        if not ((labels >= 0) & (labels < self.network.labels)).all():
+            space = self.replay.observation_space
+            raise InvalidValueError(f"observations must be in {space}, but got {observations}: fix the environment")
+        return labels
 
     def _add(self, weights: Array) -> None:
         zeros = np.zeros_like(weights)
