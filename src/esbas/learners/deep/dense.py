@@ -16,24 +16,28 @@ ZERO = np.float32(0)
 
 @compiled
 def add_product(left: Array, right: Array, out: Array, count: int) -> None:
-    """Add left @ right to `out`, for the first `count` columns: two rows of `out` and four of `right` at a time."""
+    """Add left @ right to `out`, for the first `count` columns: four rows of `out` and four of `right` at a time."""
     rows, inner = left.shape
-    whole = inner // 4 * 4
-    for row in range(0, rows - 1, 2):
+    full, whole = rows // 4 * 4, inner // 4 * 4
+    for row in range(0, full, 4):
         for k in range(0, whole, 4):
             a0, a1, a2, a3 = left[row, k], left[row, k + 1], left[row, k + 2], left[row, k + 3]
             b0, b1, b2, b3 = left[row + 1, k], left[row + 1, k + 1], left[row + 1, k + 2], left[row + 1, k + 3]
+            c0, c1, c2, c3 = left[row + 2, k], left[row + 2, k + 1], left[row + 2, k + 2], left[row + 2, k + 3]
+            d0, d1, d2, d3 = left[row + 3, k], left[row + 3, k + 1], left[row + 3, k + 2], left[row + 3, k + 3]
             for j in range(count):
                 w0, w1, w2, w3 = right[k, j], right[k + 1, j], right[k + 2, j], right[k + 3, j]
                 out[row, j] += a0 * w0 + a1 * w1 + a2 * w2 + a3 * w3
                 out[row + 1, j] += b0 * w0 + b1 * w1 + b2 * w2 + b3 * w3
+                out[row + 2, j] += c0 * w0 + c1 * w1 + c2 * w2 + c3 * w3
+                out[row + 3, j] += d0 * w0 + d1 * w1 + d2 * w2 + d3 * w3
         for k in range(whole, inner):
-            a0, b0 = left[row, k], left[row + 1, k]
-            for j in range(count):
-                out[row, j] += a0 * right[k, j]
-                out[row + 1, j] += b0 * right[k, j]
-    if rows % 2:
-        _add_row(left[rows - 1], right, out[rows - 1], count)
+            for i in range(row, row + 4):
+                factor = left[i, k]
+                for j in range(count):
+                    out[i, j] += factor * right[k, j]
+    for row in range(full, rows):
+        _add_row(left[row], right, out[row], count)
 
 
 @compiled
