@@ -11,7 +11,7 @@ import pytest
 from esbas import Trajectory, TrajectorySet, Transition
 from esbas.errors import EsbasError, InvalidValueError
 from esbas.learners import DQN, Constant, DoubleQ, FittedQ, LinearFQI, SB3Learner, SharedReplay, TabularQ
-from esbas.learners.deep.pytorch import torch
+from esbas.learners.deep.pytorch import find_device, torch
 
 PLACES, MOVES, PLANE = gym.spaces.Discrete(3), gym.spaces.Discrete(4), gym.spaces.Box(-2.0, 2.0, (2,), np.float32)
 SMALL = {"policy_kwargs": {"net_arch": [8]}, "learning_starts": 5, "batch_size": 8, "train_freq": 1}
@@ -210,8 +210,8 @@ def test_the_td_error_of_a_model_of_sb3_by_hand() -> None:
 # Devices
 
 
-def test_devices() -> None:
-    learner = DQN("learner", replay=memory(), hidden=(8,), learning_starts=5, batch=8, device="auto")
+def test_the_default_device_is_the_cpu() -> None:
+    learner = DQN("learner", replay=memory(), hidden=(8,), learning_starts=5, batch=8, device="cpu")
     default = deep()
     for each in (learner, default):
         each.learn(batch())
@@ -224,3 +224,7 @@ def test_devices() -> None:
 def test_a_device_that_does_not_exist_is_refused(device: str, words: str) -> None:
     with pytest.raises(InvalidValueError, match=words):
         DQN("learner", replay=memory(), device=device)
+
+
+def test_a_device_is_found_automatically() -> None:
+    assert find_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")

@@ -17,7 +17,8 @@ from PIL import Image
 
 from esbas import cli
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, NotEpisodicError, SaveFileError, UnknownNameError
-from esbas.learners import TabularQ
+from esbas.learners import Constant, TabularQ
+from esbas.learners.tabular import Tabular
 from esbas.training import Train, open_folder
 from esbas.training import main as train
 from esbas.training.commands import resume
@@ -222,7 +223,7 @@ def test_an_invisible_window_is_refused(folder: Path, monkeypatch: pytest.Monkey
 def test_a_learner_without_a_greedy_policy_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(TabularQ, "greedy_policy")
+    monkeypatch.delattr(Tabular, "greedy_policy")
     main(Evaluate(folder, episodes=5))
     assert evaluation(folder)["explores"] is True
     assert "has no greedy_policy()" in " ".join(capsys.readouterr().out.split())
@@ -244,8 +245,9 @@ def test_policies_with_a_memory_are_started_for_each_episode(folder: Path, monke
     assert starts == [lane.CELLS - 1] * 3
 
 
-def test_a_policy_that_is_stuck_is_an_error(tmp_path: Path) -> None:
+def test_a_policy_that_is_stuck_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = trained(tmp_path / "f", members=("tabular_q(gamma=0.0, epsilon=1.0)",), max_steps=3000)
+    monkeypatch.setattr(TabularQ, "greedy_policy", lambda self: Constant("left", lambda _: 0).policy())
     with pytest.raises(NotEpisodicError, match=r"max_steps=3000 of the training, but did not: .*try --explore"):
         main(Evaluate(folder, episodes=1))
     main(Evaluate(folder, episodes=1, explore=True))

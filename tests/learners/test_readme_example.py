@@ -1,0 +1,14 @@
+"""README's first Python example learns."""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parent.parent.parent / "README.md"
+
+
+def test_success_rises(capsys):
+    first = re.search(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    exec(compile(first[1], "README.md", "exec"), {})
+    rates = [int(percent) for percent in re.findall(r"(\d+)% successful", capsys.readouterr().out)]
+    assert len(rates) == 4
+    assert rates[0] < 20 < 40 < rates[-1]
