@@ -1,11 +1,15 @@
-"""What six DQNs that train as one cost, against one alone and six of Stable-Baselines3; and what selection adds to a run."""
+"""What DQNs that train together cost, compared with those of Stable-Baselines3; and what selection adds to a run."""
 
 import statistics
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -13,6 +17,7 @@ import gymnasium
 import esbas
 from esbas.learners import DQN, SB3Learner, SharedReplay
 from esbas.runner import Budget
+from esbas.training import default_recipe
 from esbas.training.display.status import StatusTracker
 from esbas.training.runs.episode_log import RunLog
 
@@ -21,25 +26,55 @@ BATCH, RATE = 64, 1e-3
 
 
 def main() -> None:
-    runs = {"one": _run(1, _own), "six": _run(6, _own), "six of Stable-Baselines3": _run(6, _foreign)}
+    alike: dict[str, Any] = {"n_step": 1, "double": False}  # what Stable-Baselines3 computes
+    makers: dict[str, tuple[int, Callable[..., Any]]] = {
+        "one": (1, partial(_own, **alike)),
+        "six": (6, partial(_own, **alike)),
+        "sixty-four": (64, partial(_own, **alike)),
+        "one with corrected returns": (1, _own),
+        "six with corrected returns": (6, _own),
+        "one of Stable-Baselines3": (1, _foreign),
+        "six of Stable-Baselines3": (6, _foreign),
+    }
+    runs = {name: _run(*maker) for name, maker in makers.items()}
     costs: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(BLOCKS):  # in turn, so that a busy machine slows all of them alike
         for name, run in runs.items():
             costs[name].append(_block(run))
-    one, six, foreign = (statistics.median(cost) for cost in costs.values())
-    told = "MLP 64 x 64, batch 64, one update per step on CartPole-v1"
-    print(f"DQN alone: {one:.0f} us per environment step; {told}", flush=True)
-    print(
-        f"six DQNs that train as one: {six:.0f} us, ratio to one {six / one:.2f} (at most 2.0: {_verdict(six <= 2 * one)})",
-        flush=True,
-    )
-    ratio = f"ratio of ours {six / foreign:.2f} (at most 0.33: {_verdict(six <= foreign / 3)})"
-    print(f"six DQNs of Stable-Baselines3: {foreign:.0f} us, {ratio}", flush=True)
+    cost = {name: statistics.median(each) for name, each in costs.items()}
+    print("DQNs with an MLP 64 x 64, batches of 64 and an update after every step of CartPole-v1, us per environment step:")
+    for name, (count, _) in makers.items():
+        print(f"  {name}: {cost[name]:.0f}, {cost[name] / count:.0f} per network", flush=True)
+    print(f"  one of SBX: {_sbx()}", flush=True)
+    one, six, foreign = cost["one"], cost["six"], cost["one of Stable-Baselines3"]
+    _compare("one / one of Stable-Baselines3", one / foreign, 1 / 8)
+    _compare("six / one of Stable-Baselines3", six / foreign, 0.5)
+    _compare("six / six of Stable-Baselines3", six / cost["six of Stable-Baselines3"], 1 / 15)
+    _compare("per network, sixty-four / six", cost["sixty-four"] / 64 / (six / 6), 1.2)
     usual: dict[str, Any] = {"train_freq": 4}
     larger: dict[str, Any] = {"train_freq": 2, "policy_kwargs": {"net_arch": [256, 256]}}
     _selection("CartPole-v1", "an update every 4 steps", usual)
     _selection("CartPole-v1", "an update every 2 steps, MLP 256 x 256", larger)
     _selection("Acrobot-v1", "an update every 4 steps", usual)
+    _own_share()
+
+
+def _compare(name: str, ratio: float, limit: float) -> None:
+    print(f"{name}: {ratio:.3f} (at most {limit:.3f}: {_verdict(ratio <= limit)})", flush=True)
+
+
+def _sbx() -> str:
+    """The cost of one DQN of SBX, the JAX version of Stable-Baselines3, after its compilation."""
+    if find_spec("sbx") is None:
+        return "not installed"
+    sbx = import_module("sbx")
+
+    options = {"learning_rate": RATE, "batch_size": BATCH, "train_freq": 1, "learning_starts": WARM_UP}
+    model = sbx.DQN("MlpPolicy", gymnasium.make("CartPole-v1"), policy_kwargs={"net_arch": [64, 64]}, **options)
+    model.learn(WARM_UP + BLOCK)
+    start = time.process_time()
+    model.learn(BLOCK * BLOCKS, reset_num_timesteps=False)
+    return f"{(time.process_time() - start) / (BLOCK * BLOCKS) * 1e6:.0f}"
 
 
 def _run(count: int, make: Callable[[str, SharedReplay], Any]) -> esbas.Run:
@@ -53,8 +88,9 @@ def _run(count: int, make: Callable[[str, SharedReplay], Any]) -> esbas.Run:
     return run
 
 
-def _own(name: str, replay: SharedReplay) -> DQN:
-    return DQN(name, replay=replay, rate=RATE, batch=BATCH, hidden=(64, 64), train_every=1, learning_starts=WARM_UP, double=False)
+def _own(name: str, replay: SharedReplay, **options: Any) -> DQN:
+    usual: dict[str, Any] = {"rate": RATE, "batch": BATCH, "hidden": (64, 64), "train_every": 1, "learning_starts": WARM_UP}
+    return DQN(name, replay=replay, **usual | options)
 
 
 def _foreign(name: str, replay: SharedReplay, **options: Any) -> SB3Learner:
@@ -81,13 +117,38 @@ def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
     replay, gaps = SharedReplay(env, capacity=20_000), _Gaps()
     members = [_foreign(f"member {k}", replay, **options) for k in range(3)]
     for learner in members:
-        learner.step = gaps.around("step", learner.step)  # type: ignore[method-assign]  # to look at the clock
-        learner.act = gaps.around("act", learner.act)  # type: ignore[method-assign]
-    env.step, env.reset = gaps.around("env.step", env.step), gaps.around("env.reset", env.reset)  # type: ignore[method-assign]
-    run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), steps=WARM_UP, keep_data=False)
+        learner.act_with_log_prob = gaps.around("act", learner.act_with_log_prob)  # type: ignore[method-assign]  # to look at the clock
+    share, _, text = _shares(env, members, gaps, warm_up=WARM_UP, steps=BLOCK * BLOCKS)
+    print(f"three DQNs of Stable-Baselines3 on {task}, {setting}, {text}", flush=True)
+    print(f"  selection and records under 1 %: {_verdict(share < 0.01)}", flush=True)
+
+
+def _own_share() -> None:
+    """The same for the default portfolio of `esbas train` on CartPole-v1, after its first 5,000 steps."""
+    env, gaps = gymnasium.make("CartPole-v1"), _Gaps()
+    members = default_recipe(env).build(env, steps=60_000, seed=0)
+    for learner in members:
+        learner.policy = partial(_watched_policy, learner.policy, gaps)  # type: ignore[method-assign]
+    share, handing, text = _shares(env, members, gaps, warm_up=5_000, steps=10_000)
+    print(f"{len(members)} DQNs of the default portfolio on CartPole-v1, {text}")
+    _compare("selection, records and passing transitions / all", share + handing, 0.05)
+
+
+def _watched_policy(policy: Callable[[], Any], gaps: "_Gaps") -> Any:
+    """A policy that looks at the clock."""
+    current = policy()
+    return SimpleNamespace(act=current.act, act_with_log_prob=gaps.around("act", current.act_with_log_prob))
+
+
+def _shares(env: Any, members: list[Any], gaps: "_Gaps", *, warm_up: int, steps: int) -> tuple[float, float, str]:
+    """Selection and records, and passing transitions to learners, as parts of the CPU time; and a text about them."""
+    for learner in members:
+        learner.step = gaps.around("step", learner.step)
+    env.step, env.reset = gaps.around("env.step", env.step), gaps.around("env.reset", env.reset)
+    run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), steps=warm_up, keep_data=False)
     for _ in run:
         pass
-    run.budget = Budget(steps=run.steps + BLOCK * BLOCKS)
+    run.budget = Budget(steps=run.steps + steps)
     gaps.seconds.clear()
     with tempfile.TemporaryDirectory() as folder, RunLog(Path(folder), upto=0) as log:
         tracker, start = StatusTracker(run, seed=0), time.process_time()
@@ -96,12 +157,13 @@ def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
             tracker.add_record(record)
         whole = time.process_time() - start
     between = ("step", "env.reset")
-    steps, episodes = len(gaps.seconds["act", "env.step"]), len(gaps.seconds[between])
+    count, episodes = len(gaps.seconds["act", "env.step"]), len(gaps.seconds[between])
     episode = statistics.median(gaps.seconds[between])
     share, handing = episodes * episode / whole, (gaps.total() - episodes * episode) / whole
-    print(f"three DQNs of Stable-Baselines3 on {task}, {setting}, episodes of {steps / episodes:.0f} steps:", flush=True)
-    print(f"  selection and records: {share:.2%}, {episode * 1e6:.0f} us per episode (under 1 %: {_verdict(share < 0.01)})")
-    print(f"  handing transitions to members: {handing:.2%}, {handing * whole / steps * 1e6:.0f} us per step", flush=True)
+    text = f"""episodes of {count / episodes:.0f} steps:
+  selection and records: {share:.2%}, {episode * 1e6:.0f} us per episode
+  passing transitions to learners: {handing:.2%}, {handing * whole / count * 1e6:.0f} of {whole / count * 1e6:.0f} us per step"""
+    return share, handing, text
 
 
 class _Gaps:

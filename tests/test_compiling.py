@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from esbas.compiling import compiled
 
 KERNEL = """
@@ -13,6 +15,17 @@ helper = compiled(formula.helper)
 @compiled
 def twice(x):
     return 2.0 * helper(x)
+"""
+
+LATER = """
+import formula
+from esbas.compiling import compiled
+
+@compiled
+def twice(x):
+    return 2.0 * helper(x)
+
+helper = compiled(formula.helper)
 """
 
 
@@ -40,8 +53,9 @@ def _twice_one(folder: Path, call: str = "twice(1.0)") -> float:
     return float(done.stdout)
 
 
-def test_changing_a_called_function_invalidates_the_cached_caller(tmp_path: Path) -> None:
-    (tmp_path / "kernel.py").write_text(KERNEL)
+@pytest.mark.parametrize("kernel", [KERNEL, LATER], ids=["defined before", "defined after"])
+def test_changing_a_called_function_invalidates_the_cached_caller(tmp_path: Path, kernel: str) -> None:
+    (tmp_path / "kernel.py").write_text(kernel)
     (tmp_path / "formula.py").write_text("def helper(x):\n    return x + 1.0\n")
     assert _twice_one(tmp_path) == 4.0
     assert list(tmp_path.rglob("kernel.twice*.nbi")), "nothing was cached"

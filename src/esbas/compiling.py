@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import os
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,8 +27,9 @@ def compiled(function: F) -> F:
         kernel = numba.njit(nogil=True, error_model="numpy")(function)
     else:
         # numba detects changes of the function, but not of those that it calls: their sources become part of the cache key.
-        own_key, sources = kernel._cache._index_key, _fingerprint(function, set())
-        kernel._cache._index_key = lambda *arguments: (*own_key(*arguments), sources)
+        # They are read at the first call, when functions that are defined later exist, too.
+        own_key, sources = kernel._cache._index_key, cache(partial(_fingerprint, function))
+        kernel._cache._index_key = lambda *arguments: (*own_key(*arguments), sources())
         kernel._cache.load_overload = partial(_load, kernel._cache, kernel._cache.load_overload)
     typed: F = kernel
     return typed
@@ -43,8 +44,9 @@ def _load(cache: Any, load: Callable[..., Any], *arguments: Any) -> Any:
         return None
 
 
-def _fingerprint(function: Callable[..., Any], seen: set[Callable[..., Any]]) -> str:
+def _fingerprint(function: Callable[..., Any], known: set[Callable[..., Any]] | None = None) -> str:
     """A digest of the source of a function, of all compiled functions that it calls and of the constants that it reads."""
+    seen = set() if known is None else known
     seen.add(function)
     digest = hashlib.sha256(inspect.getsource(function).encode())
     for name in sorted(function.__code__.co_names):

@@ -15,7 +15,8 @@ from esbas import Transition, spaces
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import TabularQ
 from esbas.learners.deep.dqn import DQN
-from esbas.learners.deep.networks import Network
+from esbas.learners.deep.layout import NetworkLayout
+from esbas.learners.deep.networks import evaluate
 from esbas.learners.deep.pytorch import torch
 from esbas.learners.deep.replay import SharedReplay
 from esbas.testing import Corridor, check_learner
@@ -139,7 +140,7 @@ def test_n_step_targets_reach_a_distant_reward() -> None:
         learner.load_state_dict(state)
         for _ in range(60):
             for s in range(4):
-                learner.step(Transition(s, 0, float(s == 3), s + 1, s == 3, False))
+                learner.step(Transition(s, 0, float(s == 3), s + 1, s == 3, False, log_prob=0.0))
         learned[n_step] = learner.values(0)[0]
     assert learned[1] == pytest.approx(0, abs=0.01)
     assert learned[4] == pytest.approx(0.9**3, abs=0.05)
@@ -311,13 +312,13 @@ def test_networks_for_images_of_any_layout() -> None:
     image = np.random.default_rng(0).integers(256, size=(12, 10, 3)).astype(np.uint8)
     for layout, shape in (("last", (12, 10, 3)), ("first", (3, 12, 10))):
         space = gym.spaces.Box(0, 255, shape, np.uint8)
-        network = Network(space, actions=2, hidden=(8,))
+        network = NetworkLayout(space, actions=2, hidden=(8,))
         assert network.convolutions == ((16, 3, 1),)
         seen = image if layout == "last" else np.moveaxis(image, -1, 0)
         weights = torch.from_numpy(network.initial(np.random.default_rng(1)))[None]
-        values_of[layout] = network(weights, seen[None, None]).numpy()
+        values_of[layout] = evaluate(network, weights, seen[None, None]).numpy()
     np.testing.assert_allclose(values_of["last"], values_of["first"], rtol=1e-5)
-    assert len(Network(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), actions=2, hidden=(8,)).convolutions) == 3
+    assert len(NetworkLayout(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), actions=2, hidden=(8,)).convolutions) == 3
 
 
 def test_mixed_portfolios_are_checked_at_the_start() -> None:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,11 @@ import pytest
 @pytest.mark.parametrize(
     ("library", "module", "sentence"),
     [
-        ("torch", "deep.dqn", "deep learners need PyTorch, but it is not installed: pip install 'esbas[deep]'"),
+        (
+            "torch",
+            "deep.batched",
+            "convolutions and devices other than the CPU need PyTorch, but it is not installed: pip install 'esbas[deep]'",
+        ),
         (
             "stable_baselines3",
             "sb3.learner",
@@ -35,3 +40,20 @@ except ModuleNotFoundError as error:
 """
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == sentence
+
+
+def test_dqns_are_trained_without_any_extra(tmp_path: Path) -> None:
+    """As after `pip install esbas`."""
+    code = f"""
+import sys
+from types import SimpleNamespace
+hidden = {{"torch", "tensorboard", "stable_baselines3", "sb3_contrib", "sklearn"}}
+def without(find):
+    return lambda name, *place: None if name.partition(".")[0] in hidden else find(name, *place)
+sys.meta_path = [SimpleNamespace(find_spec=without(finder.find_spec)) for finder in sys.meta_path]
+from esbas import cli
+assert cli.main(["train", "CartPole-v1", "--steps", "700", "--out", {str(tmp_path / "out")!r}]) == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert not list((tmp_path / "out").rglob("tensorboard"))

@@ -163,7 +163,6 @@ def test_a_memory_that_does_not_fit_raises_a_clear_error():
 @pytest.mark.parametrize(
     ("member", "missing", "extra"),
     [
-        ("dqn", "torch", "deep"),
         ("sb3.sac", "sb3_contrib", "sb3"),
         ("fqi(regressor='Ridge')", "sklearn.base", "sklearn"),
         ("d3rlpy.cql", "d3rlpy", "d3rlpy"),
@@ -177,3 +176,16 @@ def test_a_missing_extra_is_named(member, missing, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingExtraError, match=rf"^the portfolio, \[\[member\]\] number 1: .*: pip install 'esbas\[{extra}\]'$"):
         recipe_of([member])
+
+
+def test_pytorch_is_named_where_a_dqn_needs_it(monkeypatch):
+    for module in ("batched", "networks", "pytorch"):
+        monkeypatch.delitem(sys.modules, f"esbas.learners.deep.{module}", raising=False)
+        monkeypatch.delattr(f"esbas.learners.deep.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    message = (
+        r"^the portfolio, \[\[member\]\] number 1, \"DQN\": .* other than the CPU need PyTorch, .*: pip install 'esbas\[deep\]'$"
+    )
+    with pytest.raises(MissingExtraError, match=message):
+        recipe_of(["dqn(device='cuda')"]).build(CARTPOLE, steps=10, seed=0)
+    assert len(recipe_of(["dqn", "dqn(name='auto', device='auto')"]).build(CARTPOLE, steps=10, seed=0)) == 2

@@ -102,7 +102,7 @@ class Train:
     checkpoint_every: float = 30.0
     """Seconds between two checkpoints. A training that is killed continues from the last one, with the same results."""
     tensorboard: bool = True
-    """Write TensorBoard logs into FOLDER/runs/seed-N/tensorboard."""
+    """Write TensorBoard logs into FOLDER/runs/seed-N/tensorboard, if TensorBoard is installed."""
     callbacks: Callbacks = ()
     """Callbacks of your own, such as module:Class or "module:Class(option=1)": docs/metrics.md."""
     out: Path | None = None

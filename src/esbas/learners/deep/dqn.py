@@ -1,4 +1,4 @@
-"""Deep Q-network (Mnih et al., 2015) with double Q-learning and n-step returns. Equal networks train in one batched call."""
+"""Deep Q-network (Mnih et al., 2015) with double Q-learning and corrected n-step returns. Equal networks train together."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,9 +9,10 @@ from esbas import schema, seeding, spaces
 from esbas.columns import Array
 from esbas.errors import DivergenceError, SpaceError, require, unknown
 from esbas.learners import schedules
-from esbas.learners.deep.batched import OPTIMIZERS, Group, Hyperparameters
-from esbas.learners.deep.networks import Convolution, Network
-from esbas.learners.deep.pytorch import find_device
+from esbas.learners.deep.group import Hyperparameters
+from esbas.learners.deep.groups import group_for
+from esbas.learners.deep.layout import Convolution, NetworkLayout
+from esbas.learners.deep.optimizers import OPTIMIZERS
 from esbas.learners.deep.replay import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.schema import ArrayOf
@@ -21,8 +22,8 @@ from esbas.trajectory import TrajectorySet, Transition
 class DQN:
     """Learns action values from a shared replay memory. Its policy is a live view of the network.
 
-    DQNs on one memory with equal networks, `batch`, `optimizer` and `device` are trained in one batched call. All other options
-    may differ, and each DQN learns the same as it would alone.
+    DQNs on one memory with equal networks, `batch`, `optimizer` and `device` are trained in one call. All other options may
+    differ, and each DQN learns the same as it would alone.
 
     Args:
         name: the name of the learner.
@@ -31,7 +32,12 @@ class DQN:
         gamma: the discount factor.
         double: whether to use double Q-learning: the network selects the next action, the target network evaluates it
             (van Hasselt et al., 2016).
-        n_step: the number of rewards in an n-step return.
+        n_step: the number of rewards in an n-step return, at most.
+        corrected: whether returns are corrected for the data of others: Retrace(λ) (Munos et al., 2016). A return ends at the
+            first action that this DQN would not take, or whose probability under the policy that took it is unknown. If
+            False, it has `n_step` rewards, whoever acted: it is biased towards the policies that acted, and the values do not
+            converge to the optimal ones.
+        trace_decay: λ of corrected returns, from 0 (one reward) to 1.
         hidden: the widths of the dense layers.
         convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images and to none otherwise.
         optimizer: "adam" or "rmsprop".
@@ -41,8 +47,8 @@ class DQN:
         learning_starts: transitions before the first training.
         sync_every: updates between copies of the network to the target network.
         epsilon: the probability of a random action: (first, last, transitions in between) for a linear decay.
-        device: the PyTorch device of the network: "cpu", "cuda", "mps", or "auto" for "cuda" if there is one, otherwise "cpu".
-            Saved states can be loaded on any device.
+        device: "cpu", or a device of PyTorch: "cuda", "mps", or "auto" for "cuda" if there is one, otherwise "cpu". On the CPU,
+            PyTorch is used for convolutions only. Saved states can be loaded on any device.
         seed: the seed of weights and batches. Members with different names draw different numbers.
     """
 
@@ -57,6 +63,8 @@ class DQN:
         gamma: float = 0.99,
         double: bool = True,
         n_step: int = 3,
+        corrected: bool = True,
+        trace_decay: float = 1.0,
         hidden: Sequence[int] = (64, 64),
         convolutions: Sequence[Convolution] | None = None,
         optimizer: str = "adam",
@@ -74,6 +82,7 @@ class DQN:
         counts = {"n_step": n_step, "batch": batch, "train_every": train_every, "updates": updates, "sync_every": sync_every}
         for option, count in counts.items():
             require(count >= 1, f"{option} >= 1", **{option: count})
+        require(0 <= trace_decay <= 1, "0 <= trace_decay <= 1", trace_decay=trace_decay)
         self._epsilon = schedules.linear_decay(epsilon)
         if optimizer not in OPTIMIZERS:
             raise unknown("optimizer", optimizer, OPTIMIZERS)
@@ -84,13 +93,20 @@ class DQN:
         self._train_every, self._updates, self._learning_starts = train_every, updates, learning_starts
         self._seen = 0  # transitions
         self._rng = seeding.generator(seed, "dqn", name, "batches")
-        network = Network(self.observation_space, actions=int(self.action_space.n), hidden=hidden, convolutions=convolutions)
-        found = find_device(device)
-        key = network.convolutions, tuple(network.shapes), batch, optimizer, found
-        if key not in replay.groups:
-            replay.groups[key] = Group(replay, network, batch=batch, optimizer=optimizer, device=found)
-        self._group: Group = replay.groups[key]
-        options = Hyperparameters(rate=rate, gamma=gamma, double=double, n_step=n_step, sync_every=sync_every, rng=self._rng)
+        network = NetworkLayout(
+            self.observation_space, actions=int(self.action_space.n), hidden=hidden, convolutions=convolutions
+        )
+        self._group = group_for(replay, network, batch=batch, optimizer=optimizer, device=device)
+        options = Hyperparameters(
+            rate=rate,
+            gamma=gamma,
+            double=double,
+            n_step=n_step,
+            corrected=corrected,
+            trace_decay=trace_decay,
+            sync_every=sync_every,
+            rng=self._rng,
+        )
         self._place = self._group.add(options, network.initial(seeding.generator(seed, "dqn", name, "weights")))
 
     def policy(self) -> EpsilonGreedy:
@@ -108,12 +124,13 @@ class DQN:
 
     def values(self, observation: Any) -> Array:
         """The values of all actions, (A,)."""
-        values: Array = self.batch_values(np.asarray(observation)[None])[0]
+        values = self._group.values(self._place, observation)
+        self._check(bool(np.isfinite(values).all()))
         return values
 
     def batch_values(self, observations: Array) -> Array:
         """The values of all actions, (N, A), in one forward pass."""
-        values = self._group.values(self._place, observations)
+        values = self._group.batch_values(self._place, observations)
         self._check(bool(np.isfinite(values).all()))
         return values
 

@@ -1,118 +1,39 @@
-"""Q-networks as functions of flat weights: networks of equal shape are evaluated in one batched call."""
+"""Q-networks in PyTorch as functions of flat weights: networks of equal shape are evaluated in one batched call."""
 
-import math
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-
-from esbas import spaces
 from esbas.columns import Array
-from esbas.errors import SpaceError, require
+from esbas.learners.deep.layout import NetworkLayout
 from esbas.learners.deep.pytorch import torch
 
-Convolution = tuple[int, int, int]  # filters, kernel, stride
-NATURE: tuple[Convolution, ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # Mnih et al. (2015)
-SMALL_IMAGE: tuple[Convolution, ...] = ((16, 3, 1),)  # Young and Tian (2019), for 10 x 10
 relu = torch.nn.functional.relu
 
 
-class Network:
-    """Maps observations to the values of all actions: convolutions for images, then dense layers with ReLU between them.
+def evaluate(network: NetworkLayout, weights: torch.Tensor, observations: Array) -> torch.Tensor:
+    """The values of all actions, (K, B, A), by K networks with weights (K, size) for observations (K, B, ...)."""
+    x, count = _prepared(network, observations, weights.device), len(weights)
+    parts = [
+        part.view(count, *shape) for part, shape in zip(torch.split(weights, network.sizes, dim=1), network.shapes, strict=True)
+    ]
+    for layer, (_, _, stride) in enumerate(network.convolutions):
+        kernels, biases = parts[2 * layer : 2 * layer + 2]
+        maps = [
+            torch.conv2d(x[k], kernels[k], biases[k], stride) for k in range(count)
+        ]  # one grouped convolution would be slower
+        x = relu(torch.stack(maps))
+    x = x.flatten(2)
+    for layer in range(len(network.convolutions), len(parts) // 2):
+        matrices, biases = parts[2 * layer : 2 * layer + 2]
+        x = torch.baddbmm(biases.unsqueeze(1), x, matrices)
+        if layer < len(parts) // 2 - 1:
+            x = relu(x)
+    return x
 
-    Args:
-        observation_space: Box or Discrete. Integers are one-hot encoded, bytes are divided by 255.
-        actions: the number of actions.
-        hidden: the widths of the dense layers.
-        convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images (three axes of bytes or Booleans)
-            and to none otherwise.
-    """
 
-    def __init__(
-        self, observation_space: Any, *, actions: int, hidden: Sequence[int], convolutions: Sequence[Convolution] | None = None
-    ) -> None:
-        self._labels = int(observation_space.n) if spaces.is_discrete(observation_space) else 0
-        self._first = int(observation_space.start) if self._labels else 0
-        shape, dtype = ((), None) if self._labels else (tuple(observation_space.shape), np.dtype(observation_space.dtype))
-        self._bytes = dtype == np.uint8
-        image = len(shape) == 3 and (dtype in (np.uint8, bool))
-        if convolutions is None:
-            convolutions = () if not image else NATURE if min(sorted(shape)[1:]) >= 36 else SMALL_IMAGE
-        self.convolutions = tuple(map(tuple, convolutions))
-        self._channels_last = bool(self.convolutions) and shape[-1] < shape[0]
-        self.shapes: list[tuple[int, ...]] = []  # weights and biases alternate
-        inputs = self._labels or math.prod(shape)
-        if self.convolutions:
-            inputs = self._add_convolutions(shape)
-        for outputs in (*hidden, actions):
-            require(outputs >= 1, "a layer is at least 1 wide", hidden=tuple(hidden), actions=actions)
-            self.shapes += [(inputs, outputs), (outputs,)]
-            inputs = outputs
-        self._sizes = [math.prod(shape) for shape in self.shapes]
-        self.size = sum(self._sizes)  # the number of weights
-
-    def _add_convolutions(self, shape: tuple[int, ...]) -> int:
-        require(len(shape) == 3, "convolutions are for observations with three axes", "pass convolutions=()", shape=shape)
-        channels, *sides = (shape[2], *shape[:2]) if self._channels_last else shape
-        for filters, kernel, stride in self.convolutions:
-            self.shapes += [(filters, channels, kernel, kernel), (filters,)]
-            channels, sides = filters, [(side - kernel) // stride + 1 for side in sides]
-            if min(sides) < 1:
-                raise SpaceError(
-                    f"an image must be at least as large as the kernels, but is {shape}: choose smaller convolutions"
-                )
-        return channels * math.prod(sides)
-
-    def initial(self, rng: np.random.Generator) -> Array:
-        """Initial weights, uniform within ±√(1 / inputs), (size,)."""
-        parts = []
-        for weights, biases in zip(self.shapes[::2], self.shapes[1::2], strict=True):
-            inputs = weights[0] if len(weights) == 2 else math.prod(weights[1:])
-            bound = math.sqrt(1 / inputs)
-            parts += [rng.uniform(-bound, bound, math.prod(shape)) for shape in (weights, biases)]
-        return np.concatenate(parts).astype(np.float32)
-
-    def describe(self) -> dict[str, Any]:
-        """What a program needs, besides the weights, to compute the same values: plain data."""
-        strides = [stride for _, _, stride in self.convolutions]
-        layers = [{"layer": "convolution", "stride": stride} for stride in strides]
-        layers += [{"layer": "dense"} for _ in range(len(self.shapes) // 2 - len(strides))]
-        labels = {"labels": self._labels, "first": self._first} if self._labels else None
-        scale = 1 / 255 if self._bytes else 1.0
-        return {"one_hot": labels, "channels_last": self._channels_last, "scale": scale, "layers": layers}
-
-    def parts(self, weights: Array) -> list[Array]:
-        """The weights and biases of the layers, alternating, for the weights of one network, (size,)."""
-        return [
-            part.reshape(shape) for part, shape in zip(np.split(weights, np.cumsum(self._sizes)[:-1]), self.shapes, strict=True)
-        ]
-
-    def __call__(self, weights: torch.Tensor, observations: Array) -> torch.Tensor:
-        """The values of all actions, (K, B, A), by K networks with weights (K, size) for observations (K, B, ...)."""
-        x, count = self._prepared(observations, weights.device), len(weights)
-        parts = [
-            part.view(count, *shape) for part, shape in zip(torch.split(weights, self._sizes, dim=1), self.shapes, strict=True)
-        ]
-        for layer, (_, _, stride) in enumerate(self.convolutions):
-            kernels, biases = parts[2 * layer : 2 * layer + 2]
-            maps = [
-                torch.conv2d(x[k], kernels[k], biases[k], stride) for k in range(count)
-            ]  # one grouped convolution would be slower
-            x = relu(torch.stack(maps))
-        x = x.flatten(2)
-        for layer in range(len(self.convolutions), len(parts) // 2):
-            matrices, biases = parts[2 * layer : 2 * layer + 2]
-            x = torch.baddbmm(biases.unsqueeze(1), x, matrices)
-            if layer < len(parts) // 2 - 1:
-                x = relu(x)
-        return x
-
-    def _prepared(self, observations: Array, device: torch.device) -> torch.Tensor:
-        writeable = observations if observations.flags.writeable else observations.copy()  # PyTorch warns about read-only arrays
-        x = torch.from_numpy(writeable).to(device)
-        if self._labels:
-            return torch.nn.functional.one_hot(x - self._first, self._labels).float()
-        x = x.float()
-        if self._channels_last:
-            x = x.permute(0, 1, 4, 2, 3)
-        return x / 255 if self._bytes else x
+def _prepared(network: NetworkLayout, observations: Array, device: torch.device) -> torch.Tensor:
+    writeable = observations if observations.flags.writeable else observations.copy()  # PyTorch warns about read-only arrays
+    x = torch.from_numpy(writeable).to(device)
+    if network.labels:
+        return torch.nn.functional.one_hot(x - network.first, network.labels).float()
+    x = x.float()
+    if network.channels_last:
+        x = x.permute(0, 1, 4, 2, 3)
+    return x / 255 if network.bytes else x

@@ -5,7 +5,8 @@ from esbas.errors import InvalidValueError
 try:
     import torch
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("deep learners need PyTorch, but it is not installed: pip install 'esbas[deep]'") from error
+    message = "convolutions and devices other than the CPU need PyTorch, but it is not installed"
+    raise ModuleNotFoundError(f"{message}: pip install 'esbas[deep]'") from error
 
 torch.set_num_threads(1)
 

@@ -9,7 +9,8 @@ import numpy as np
 from esbas import spaces
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require
-from esbas.learners.deep.replay_storage import Layout, Pool, require_memory
+from esbas.learners.deep.replay_checks import check_state
+from esbas.learners.deep.replay_storage import Layout, MemoryArrays, Pool, require_memory
 from esbas.trajectory import TrajectorySet, Transition
 
 
@@ -50,10 +51,13 @@ class SharedReplay:
         require(stacked, "stack is 1, or the length of an observation's first axis", stack=stack, shape=self._shape)
         frame, done = (self._shape[1:] if stack > 1 else self._shape, dtype), _layout(self.action_space, "action")
         self._scales = not spaces.is_discrete(self.action_space)
+        both = self.observation_space, self.action_space
+        self._labels, self._actions = (spaces.allowed_actions(space) if spaces.is_discrete(space) else None for space in both)
         if self._scales and not np.isfinite([self.action_space.low, self.action_space.high]).all():
             raise SpaceError(f"actions must have bounds, but the action space is {self.action_space}: rescale it by a wrapper")
         columns: dict[str, Layout] = {"frames": frame, "actions": (done[0], np.dtype(np.float32)) if self._scales else done}
         columns |= {"rewards": ((), np.dtype(np.float32)), "terminated": ((), np.dtype(bool)), "ages": ((), np.dtype(np.uint8))}
+        columns |= {"log_probs": ((), np.dtype(np.float32))}
         self._rows = capacity + stack - 1  # the oldest ones only complete the stacks of later ones
         require_memory(columns.values(), rows=self._rows, capacity=capacity)
         self._columns = {name: np.zeros((self._rows, *shape), dtype) for name, (shape, dtype) in columns.items()}
@@ -93,7 +97,8 @@ class SharedReplay:
             self._heads.put(row, seen[:-1])
         self._tails.put(row, following[-1] if self.stack > 1 else following)
         age = min(int(self._columns["ages"][before]) + 1, self.stack) if continues else 0
-        values = seen[-1] if self.stack > 1 else seen, action, transition.reward, transition.terminated, age
+        frame, log_prob = seen[-1] if self.stack > 1 else seen, transition.log_prob
+        values = frame, action, transition.reward, transition.terminated, age, log_prob
         for column, value in zip(self._columns.values(), values, strict=True):
             column[row] = value
         over = bool(transition.terminated or transition.truncated)
@@ -110,13 +115,34 @@ class SharedReplay:
         self.episodes = max(self.episodes, len(data))
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """The rows of uniformly sampled steps, with replacement, (size,)."""
-        return self.rows(rng.integers(len(self), size=size))
+        """Uniformly sampled transitions, with replacement, (size,): their numbers modulo the capacity."""
+        return rng.integers(len(self), size=size)
 
     def rows(self, places: Array) -> Array:
         """The rows of transitions, given their numbers modulo the capacity."""
         newest = self.added - 1
         return np.asarray((newest - (newest - places) % self.capacity) % self._rows)
+
+    def arrays(self) -> MemoryArrays:
+        """The memory as it is stored, for compiled functions. Valid until the next change."""
+        columns, rows, stack = self._columns, self._rows, self.stack
+        frames = columns["frames"].reshape(rows, -1)
+        size, tails, heads = frames.shape[1], self._tails, self._heads
+        return MemoryArrays(
+            frames=frames,
+            actions=columns["actions"],
+            rewards=columns["rewards"],
+            terminated=columns["terminated"],
+            ages=columns["ages"],
+            log_probs=columns["log_probs"],
+            tails=tails.places,
+            tail_items=tails.items.reshape(-1, size),
+            heads=heads.places,
+            head_items=heads.items.reshape(len(heads.items), stack - 1, size),
+            added=self.added,
+            capacity=self.capacity,
+            stack=stack,
+        )
 
     def batch(self, rows: Array, *, steps: Array | int = 1, gamma: Array | float = 1.0) -> Batch:
         """The steps in these rows with n-step returns, n = `steps`, or fewer where an episode or the memory ends.
@@ -124,8 +150,8 @@ class SharedReplay:
         Both `steps` and `gamma` are broadcast against the rows.
         """
         last, returns, discounts = self._n_step_returns(rows, np.asarray(steps), np.asarray(gamma, np.float32))
-        stacks = self._stacks(rows)
-        following = self._following_stacks(last, stacks if last is rows else None)
+        stacks = self.observations(rows)
+        following = self.next_observations(last, stacks if last is rows else None)
         actions, terminated = self._columns["actions"][rows], self._columns["terminated"][last]
         return Batch(stacks, actions, returns, discounts, following, terminated)
 
@@ -142,7 +168,8 @@ class SharedReplay:
         powers, reached = gamma[..., None] ** offsets.astype(np.float32), counts.sum(-1)
         return (rows + reached - 1) % self._rows, (rewards[ahead] * powers * counts).sum(-1), gamma ** reached.astype(np.float32)
 
-    def _stacks(self, rows: Array) -> Array:
+    def observations(self, rows: Array) -> Array:
+        """The observations of these rows, (..., *observation)."""
         frames, ages = self._columns["frames"], self._columns["ages"]
         if self.stack == 1:
             return np.asarray(frames[rows])
@@ -156,16 +183,18 @@ class SharedReplay:
             stacks[early] = self._heads.items[heads, position + ages[young]]
         return np.asarray(stacks)
 
-    def _following_stacks(self, rows: Array, stacks: Array | None) -> Array:
+    def next_observations(self, rows: Array, stacks: Array | None = None) -> Array:
         """The next observations of these rows, given the observations of the rows themselves if they are known."""
         frames, ends = self._columns["frames"][(rows + 1) % self._rows], self._tails.places[rows] >= 0
         frames[ends] = self._tails.of(rows[ends])
         if self.stack == 1:
             return np.asarray(frames)
-        stacks, axis = self._stacks(rows) if stacks is None else stacks, rows.ndim
+        stacks, axis = self.observations(rows) if stacks is None else stacks, rows.ndim
         return np.concatenate([np.split(stacks, [1], axis)[1], np.expand_dims(frames, axis)], axis)
 
     def _stored(self, action: Any) -> Array:
+        if self._actions is not None and int(action) not in self._actions:
+            raise InvalidValueError(f"an action must be in {self.action_space}, but is {action}: fix the policy")
         if self._noted is not None and np.array_equal(action, self._noted[0]):
             return self._noted[1]
         if not self._scales:
@@ -179,6 +208,9 @@ class SharedReplay:
             raise InvalidValueError(
                 f"observations must have the shape {self._shape} of their space, but have {shapes}: fix the environment"
             )
+        if self._labels is not None and not (int(seen) in self._labels and int(following) in self._labels):
+            space, got = self.observation_space, f"{seen} and {following}"
+            raise InvalidValueError(f"observations must be in {space}, but are {got}: fix the environment")
         if self.stack > 1 and not np.array_equal(seen[1:], following[:-1]):
             raise InvalidValueError(f"frames must shift by one per step, but these do not: use stack=1 instead of {self.stack}")
 
@@ -195,6 +227,13 @@ class SharedReplay:
         return settings | {"added": self.added, "episodes": self.episodes, "open": self._following is not None} | arrays
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """States saved by earlier versions have no log-probabilities: they are unknown."""
+        if isinstance(state, dict) and "log_probs" not in state and isinstance(state.get("rewards"), np.ndarray):
+            state = state | {"log_probs": np.full_like(state["rewards"], np.nan)}
+        labels = {name: self._labels for name in ("frames", "tail_items") if self._labels}
+        actions = {"actions": self._actions} if self._actions else {}
+        pools = {"tail": self._tails.items, "head": self._heads.items}
+        check_state(state, columns=self._columns, pools=pools, integers=labels | actions)
         for name in ("capacity", "stack"):
             require(
                 state[name] == getattr(self, name), f"{name} is as it was saved", "build the same replay", **{name: state[name]}
@@ -205,7 +244,7 @@ class SharedReplay:
             pool.load_state_dict({key: state[f"{name}_{key}"] for key in ("rows", "items")})
         self.added, self.episodes, self._newest = state["added"], state["episodes"], None
         newest = np.array([(self.added - 1) % self._rows])
-        self._following = self._following_stacks(newest, None)[0] if state["open"] else None
+        self._following = self.next_observations(newest)[0] if state["open"] else None
 
 
 def _layout(space: Any, kind: str) -> Layout:

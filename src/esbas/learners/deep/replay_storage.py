@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,24 @@ from esbas.columns import Array
 from esbas.errors import InvalidValueError
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]  # the shape and type of one row
+
+
+class MemoryArrays(NamedTuple):
+    """The arrays of a replay memory: one row per step, F numbers per frame."""
+
+    frames: Array  # (rows, F)
+    actions: Array  # (rows, ...)
+    rewards: Array  # (rows,)
+    terminated: Array  # (rows,)
+    ages: Array  # (rows,): steps since the segment began, at most the number of frames in a stack
+    log_probs: Array  # (rows,): of the actions under the policy that acted, NaN if unknown
+    tails: Array  # (rows,): where the next observation is in `tail_items`, -1 if it is in the next row
+    tail_items: Array  # (..., F)
+    heads: Array  # (rows,): where the older frames of a segment's first stack are in `head_items`
+    head_items: Array  # (..., stack - 1, F)
+    added: int
+    capacity: int
+    stack: int
 
 
 class Pool:
