@@ -18,7 +18,6 @@ from esbas.training.folder import PORTFOLIO, TrainingFolder, command_of
 from esbas.training.policies.layers import write_layers
 from esbas.training.portfolios.recipe import Recipe, example, read_toml
 from esbas.training.portfolios.spaces import image_note
-from esbas.training.reports.training_report import publish
 from esbas.training.runs.one_run import SaveOptions, is_finished, run_folder
 from esbas.training.runs.plan import Plan
 from esbas.training.runs.seeds import train_seeds
@@ -58,6 +57,13 @@ def train(training: TrainingFolder) -> None:
             publish(results, training)
         raise
     publish(results, training)
+
+
+def publish(results: Results, training: TrainingFolder) -> None:
+    """Write the report."""
+    from esbas.training.reports.training_report import publish as write  # figures need memory, and so does compiling before
+
+    write(results, training)
 
 
 def _try_build(plan: Plan, seed: int, folder: Path) -> list[str]:
