@@ -48,7 +48,7 @@ def read_call(text: str) -> tuple[str, dict[str, Any]]:
     try:
         tree = ast.parse((text[module.end() :] if module else text).strip(), mode="eval").body
         called, keywords = (tree.func, tree.keywords) if isinstance(tree, ast.Call) and not tree.args else (tree, [])
-        name, options = ast.unparse(called), {str(word.arg): ast.literal_eval(word.value) for word in keywords}
+        name, options = ast.unparse(called), {str(word.arg): _literal(word.value) for word in keywords}
         once = len(options) == len(keywords) and "None" not in options  # None: **options
         if once and all(part.isidentifier() for part in name.split(".")):
             return (f"{module[1]}:{name}" if module else name), options
@@ -79,6 +79,12 @@ def split_options(text: str) -> tuple[str, dict[str, Any]]:
 def join_options(name: str, options: Mapping[str, Any]) -> str:
     """The inverse of `split_options`."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})" if options else name
+
+
+def _literal(node: ast.expr) -> Any:
+    """The value of a literal; true and false may be written as in TOML."""
+    spelled = {"true": True, "false": False}
+    return spelled[node.id] if isinstance(node, ast.Name) and node.id in spelled else ast.literal_eval(node)
 
 
 def checked(
