@@ -194,7 +194,8 @@ def test_densities_agree_with_the_library(algorithm: str) -> None:
     """The library knows the density of the action in [-1, 1]², and adds 1e-6 to each 1 - tanh²."""
     learner = member(algorithm, PLANE)
     model: Any = learner.model
-    with torch.no_grad():
+    with torch.random.fork_rng(), torch.no_grad():
+        torch.manual_seed(0)
         scaled, log_densities = model.actor.action_log_prob(torch.from_numpy(OBSERVATIONS))
     actions = model.policy.unscale_action(scaled.numpy())
     expected = log_densities.numpy() - math.log(7.0 / 2) - math.log(0.5 / 2)

@@ -165,6 +165,7 @@ def test_calls_are_read_and_never_executed(tmp_path):
         "a.b",
         {"x": -1e-3, "y": (1, "two"), "z": {"k": [True, None]}},
     )
+    assert read_call("dqn(double=false, corrected=true)") == ("dqn", {"double": False, "corrected": True})  # as in TOML
     for text in (
         f"dqn(rate=open({str(tmp_path / 'x')!r}, 'w'))",
         "dqn(1)",
