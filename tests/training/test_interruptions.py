@@ -54,7 +54,7 @@ def wait_for_rows(out, count, process, seed=0):
     pytest.fail(f"no checkpoint after {WAIT} s")
 
 
-@pytest.mark.parametrize(("members", "steps"), [(OWN, 1200), (FOREIGN, 450)], ids=["own DQN", "Stable-Baselines3"])
+@pytest.mark.parametrize(("members", "steps"), [(OWN, 3000), (FOREIGN, 450)], ids=["own DQN", "Stable-Baselines3"])
 def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members, steps):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard", members=members, steps=steps)) == 0
@@ -75,8 +75,8 @@ def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tm
 
 def test_torn_and_later_rows_are_dropped(start, tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert cli.main(words(whole, "--no-tensorboard")) == 0
-    process = start(words(broken, "--checkpoint-every", "0", "--no-tensorboard"), tmp_path / "log")
+    assert cli.main(words(whole, "--no-tensorboard", steps=3000)) == 0
+    process = start(words(broken, "--checkpoint-every", "0", "--no-tensorboard", steps=3000), tmp_path / "log")
     wait_for_rows(broken, 1, process)
     process.kill()
     assert process.wait() == -signal.SIGKILL
@@ -89,8 +89,8 @@ def test_torn_and_later_rows_are_dropped(start, tmp_path):
 
 def test_ctrl_c_loses_nothing(start, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    assert cli.main(words(whole, "--no-tensorboard", steps=3000)) == 0
-    process = start(words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=3000), tmp_path / "log")
+    assert cli.main(words(whole, "--no-tensorboard", steps=20_000)) == 0
+    process = start(words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=20_000), tmp_path / "log")
     wait_for_rows(stopped, 3, process)
     process.send_signal(signal.SIGINT)
     assert process.wait(WAIT) == 130
@@ -98,7 +98,7 @@ def test_ctrl_c_loses_nothing(start, tmp_path):
     played = len(read_episodes(stopped / "runs" / "seed-0"))
     assert 3 <= played == archive.read(stopped / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
     assert (stopped / "report.html").exists()
-    assert cli.main(words(stopped, "--no-tensorboard", steps=3000)) == 0
+    assert cli.main(words(stopped, "--no-tensorboard", steps=20_000)) == 0
     assert_same(numbers(whole), numbers(stopped))
 
 
@@ -106,10 +106,10 @@ def test_tensorboard_hides_repeated_episodes(start, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     out = tmp_path / "it"
-    process = start(words(out, "--checkpoint-every", "0.3", steps=600), tmp_path / "log")
+    process = start(words(out, "--checkpoint-every", "0.1", steps=10_000), tmp_path / "log")
     wait_for_rows(out, 1, process)
     process.kill()
-    process.wait()
+    assert process.wait() == -signal.SIGKILL
     time.sleep(1.1)  # TensorBoard distinguishes files by the second of their creation
     assert cli.main(["resume", str(out)]) == 0
     logs = EventAccumulator(str(out / "runs" / "seed-0" / "tensorboard"))
