@@ -10,7 +10,7 @@ from esbas.objective import make_objective
 from esbas.training.folder import TrainingFolder
 from esbas.training.policies.policy_file import BEST, StoredPolicy, best_of, read_policy
 from esbas.training.reports import curves
-from esbas.training.runs.episode_log import Episodes, read_episodes
+from esbas.training.runs.episode_log import read_episodes
 from esbas.training.runs.one_run import run_folder
 
 
@@ -71,13 +71,6 @@ def members_at_checkpoint(training: TrainingFolder, seed: int) -> dict[str, Stor
         message = f"a learner must be in the checkpoint {str(path)!r}, but none could be saved"
         raise SaveFileError(f"{message}: see faults.csv")
     return found
-
-
-def most_control(training: TrainingFolder, seed: int) -> str:
-    """The name of the member that controlled most of the last episodes of a run."""
-    run: Episodes = read_episodes(run_folder(training.folder, seed))
-    last = run.learners[-curves.late(len(run)) :].tolist()
-    return max(training.plan.recipe.names, key=last.count)
 
 
 def _check_seed(training: TrainingFolder, seed: int | None) -> None:

@@ -11,12 +11,16 @@ from esbas import seeding, spaces
 from esbas.columns import read_only_copy
 from esbas.errors import SaveFileError
 from esbas.learner import Learner
+from esbas.objective import make_objective
 from esbas.training.folder import TrainingFolder, open_without_task
-from esbas.training.policies.finding import find_best, find_run, member_at_checkpoint, most_control
+from esbas.training.policies.finding import find_best, find_run, member_at_checkpoint
 from esbas.training.policies.layers import applied_layers, read_layers
 from esbas.training.policies.policy_file import StoredPolicy
 from esbas.training.policies.scoring import greedy
 from esbas.training.policies.space_data import fitted
+from esbas.training.reports import curves
+from esbas.training.runs.episode_log import read_episodes
+from esbas.training.runs.one_run import run_folder
 
 
 class LoadedPolicy:
@@ -92,7 +96,8 @@ def stored_policy(training: TrainingFolder, *, member: str | None, seed: int | N
         return member_at_checkpoint(training, find_run(training, seed), member)
     best = find_best(training, seed)
     if best is None:
-        leader = most_control(training, find_run(training, seed))
+        run = read_episodes(run_folder(training.folder, find_run(training, seed)))
+        leader = curves.leader(run, make_objective(training.plan.objective))
         message = f"a best policy must have been found by an evaluation, but {str(training.folder)!r} has had none yet"
         raise SaveFileError(f"{message}: `esbas resume {training.folder}`, or name a member ({leader!r} was in control most)")
     return best
