@@ -47,8 +47,6 @@ class OverlappedGroup(Group):
         """Nothing is pending: an update in progress does not depend on the replay memory."""
 
     def close(self) -> None:
-        for place in range(len(self._networks)):
-            self._finish(place)
         self._trainer.close()
 
     def values(self, place: int, observation: Any) -> Array:
