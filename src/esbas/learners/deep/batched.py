@@ -55,17 +55,21 @@ class TorchGroup(Group):
 
     def batch_values(self, place: int, observations: Array) -> Array:
         self.flush()
-        return self._evaluated("acting" if self._behind else "weights", place, np.asarray(observations))
+        stack = "acting" if self._behind else "weights"
+        return np.asarray(self._evaluated(stack, np.array([place]), np.asarray(observations)[None])[0])
 
-    def _evaluated(self, stack: str, place: int, observations: Array) -> Array:
+    def _evaluated(self, stack: str, places: Array, observations: Array) -> Array:
+        """The values of all actions, (n, B, A), by these networks for observations (n, B, ...)."""
         with torch.no_grad():
-            weights = self._stacks[stack][place : place + 1]
-            return np.asarray(evaluate(self.network, weights, observations[None])[0].cpu().numpy())
+            weights, first = self._stacks[stack], int(places[0])
+            neighbours = first + len(places) - 1 == places[-1]  # then no weights are copied
+            part = weights[first : first + len(places)] if neighbours else weights[places.tolist()]
+            return np.asarray(evaluate(self.network, part, observations).cpu().numpy())
 
     def _update(self, places: Array) -> list[int]:
         drawn, memory = self.drawn(places), self.replay.arrays()
         rows = self.replay.rows(drawn)  # (n, B)
-        targets = np.array([self._targets(place, each, memory) for place, each in zip(places.tolist(), rows, strict=True)])
+        targets = self._targets(places, rows, memory)
         part: Any = slice(None) if len(places) == len(self.options) else self._tensor(places)
         if self._behind:
             self._stacks["acting"][part] = self._stacks["weights"][part]
@@ -96,22 +100,29 @@ class TorchGroup(Group):
                 self._stacks[name][part] = changed
         return [] if finite.all() else places[~finite].tolist()
 
-    def _targets(self, place: int, rows: Array, memory: Any) -> Array:
-        """The targets of the values in the batch of one network, (B,), see `formulas.py`."""
-        options, size = self.options[place], len(rows)
-        at, who, scales, targets = np.empty(size, np.int64), np.empty(size, np.int64), *np.empty((2, size), np.float32)
-        count = start(rows, at, who, scales, targets)
-        rounds, length = rounds_of(options.n_step, options.corrected)
-        for number in range(rounds):
-            count = add_rewards(memory, length, options.gamma, at, who, scales, targets, count)
-            if count == 0:
+    def _targets(self, places: Array, rows: Array, memory: Any) -> Array:
+        """The targets of the values in the batches of these networks, (n, B), see `formulas.py`. One call evaluates them all."""
+        count, size = rows.shape
+        (at, who), (scales, targets) = np.empty((2, count, size), np.int64), np.empty((2, count, size), np.float32)
+        options, used = [self.options[place] for place in places], np.empty(count, np.int64)
+        for k in range(count):
+            used[k] = start(rows[k], at[k], who[k], scales[k], targets[k])
+        rounds = [rounds_of(each.n_step, each.corrected) for each in options]
+        for number in range(max(most for most, _ in rounds)):
+            for k, (most, length) in enumerate(rounds):
+                state = at[k], who[k], scales[k], targets[k]
+                used[k] = add_rewards(memory, length, options[k].gamma, *state, used[k]) if number < most else 0
+            if not used.any():
                 break
-            following = self.replay.next_observations(at[:count])
-            values = choosers = self._evaluated("target", place, following).T.copy()  # (A, count)
-            if options.double:
-                choosers = self._evaluated("weights", place, following).T.copy()
-            decay, last = options.trace_decay, number == rounds - 1
-            count = bootstrap(memory, values, choosers, decay, last, at, who, scales, targets, count)
+            following = self.replay.next_observations(at[:, : used.max()] * (np.arange(used.max()) < used[:, None]))
+            values = choosers = self._evaluated("target", places, following)  # (n, most used, A)
+            if any(each.double for each in options):
+                choosers = self._evaluated("weights", places, following)
+            for k in np.flatnonzero(used).tolist():
+                own, state = values[k].T.copy(), (at[k], who[k], scales[k], targets[k])
+                chosen = choosers[k].T.copy() if options[k].double else own
+                decay, last = options[k].trace_decay, number == rounds[k][0] - 1
+                used[k] = bootstrap(memory, own, chosen, decay, last, *state, used[k])
         return targets
 
     def _tensor(self, array: Array) -> Tensor:

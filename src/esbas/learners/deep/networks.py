@@ -27,6 +27,8 @@ def evaluate(network: NetworkLayout, weights: torch.Tensor, observations: Array)
 
 def _convolved(x: torch.Tensor, kernels: torch.Tensor, biases: torch.Tensor, stride: int) -> torch.Tensor:
     """K convolutions, (K, B, ...): one after the other on the CPU, where that is faster, and otherwise in one grouped call."""
+    if len(x) == 1:
+        return torch.conv2d(x[0], kernels[0], biases[0], stride)[None]
     if x.device.type == "cpu":
         return torch.stack([torch.conv2d(x[k], kernels[k], biases[k], stride) for k in range(len(x))])
     return grouped_convolution(x, kernels, biases, stride)

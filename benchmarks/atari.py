@@ -1,0 +1,114 @@
+"""Six DQNs on Q*bert: what a second process gains, what sampling costs, and how much memory a run takes."""
+
+import os
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import esbas
+from esbas.experiments.qbert.profiles import PAPER
+from esbas.experiments.qbert.setup import QbertSetup
+from esbas.learners.deep import overlapped
+from esbas.runner import Budget
+
+BLOCK, BLOCKS, WARM_UP, FRAMES = 200, 7, 400, 100_000
+SETUP = QbertSetup(profile=PAPER.with_options(steps=20_000, memory=20_000, action_repeat=4, update_every=None))
+
+
+def main() -> None:
+    _processes()
+    _sampling()
+    _memory()
+
+
+def _processes() -> None:
+    runs = {processes: _run(processes) for processes in (1, 2)}
+    rates: dict[int, list[float]] = {processes: [] for processes in runs}
+    for _ in range(BLOCKS):  # in turn, so that a busy machine slows both of them alike
+        for processes, run in runs.items():
+            rates[processes].append(_block(run))
+    rate = {processes: statistics.median(each) for processes, each in rates.items()}
+    print(f"agent steps per second, an update of each network every {PAPER.update_every}: ", end="")
+    print(", ".join(f"{processes} processes {each:.0f}" for processes, each in rate.items()), flush=True)
+    _compare("two processes / one", rate[2] / rate[1], 1.5, at_least=True)
+    for run in runs.values():
+        run.close()
+
+
+def _run(processes: int) -> esbas.Run:
+    """A run past its first updates, for which workers are started."""
+    env = SETUP.make_task()
+    learners = SETUP.recipe().build(env, steps=SETUP.profile.steps, seed=0, processes=processes)
+    for learner in learners:
+        learner._learning_starts = WARM_UP // 2  # type: ignore[attr-defined]  # the profile waits for a larger memory
+    selector = esbas.SSBAS([learner.name for learner in learners])
+    run = esbas.run(env, learners, selector, steps=WARM_UP, keep_data=False, objective=esbas.total_return())
+    for _ in run:
+        pass
+    return run
+
+
+def _block(run: esbas.Run) -> float:
+    """Agent steps per second over episodes of at least `BLOCK` steps together."""
+    run.budget = Budget(steps=run.steps + BLOCK)
+    before, start = run.steps, time.perf_counter()
+    for _ in run:
+        pass
+    return (run.steps - before) / (time.perf_counter() - start)
+
+
+def _sampling() -> None:
+    """The share of drawing and copying batches in the CPU time of a run in one process."""
+    run, spent, fill = _run(1), 0.0, overlapped.fill
+
+    def timed(*arguments: Any) -> None:
+        nonlocal spent
+        start = time.process_time()
+        fill(*arguments)
+        spent += time.process_time() - start
+
+    overlapped.fill = timed
+    try:
+        start = time.process_time()
+        for _ in range(3):
+            _block(run)
+        _compare("sampling / whole run", spent / (time.process_time() - start), 0.05)
+    finally:
+        overlapped.fill = fill
+        run.close()
+
+
+def _memory() -> None:
+    """The memory that frames take, compared with the 7.1 GB per million of the documentation."""
+    from esbas.learners import SharedReplay
+
+    env = SETUP.make_task()
+    replay = SharedReplay(env, capacity=FRAMES, stack=4)
+    rng, before = np.random.default_rng(0), _resident()
+    episode: list[esbas.Transition] = []
+    while replay.added < FRAMES:
+        if not episode:
+            episode = list(_game(env, rng))
+        for step in episode:  # the same game again: its frames are stored again
+            replay.add(step._replace())
+    taken = (_resident() - before) / FRAMES * 1e6 / 1e9
+    _compare("GB per million frames / 7.1", taken / 7.1, 1.1)
+    env.close()
+
+
+def _game(env: Any, rng: np.random.Generator) -> Any:
+    return esbas.play(env, esbas.RandomPolicy(env.action_space), rng=rng, seed=0).transitions()
+
+
+def _resident() -> float:
+    """The main memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _compare(name: str, ratio: float, limit: float, *, at_least: bool = False) -> None:
+    held = ratio >= limit if at_least else ratio <= limit
+    rule = "at least" if at_least else "at most"
+    print(f"{name}: {ratio:.3f} ({rule} {limit:g}: {'yes' if held else 'NO'})", flush=True)
