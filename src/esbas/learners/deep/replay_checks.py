@@ -38,7 +38,7 @@ def check_state(
     shapes: dict[Any, Any] = {**SETTINGS, "added": COUNT, "episodes": COUNT, "open": bool, **others}
     shapes |= {name: ArrayOf(column.dtype.kind, (used, *column.shape[1:])) for name, column in columns.items()}
     for name, items in pools.items():
-        count = np.shape(state.get(f"{name}_rows"))[:1] or (0,)
+        count = getattr(state.get(f"{name}_rows"), "shape", ())[:1] or (0,)
         shapes |= {f"{name}_rows": ArrayOf("i", count), f"{name}_items": ArrayOf(items.dtype.kind, (*count, *items.shape[1:]))}
     schema.check(state, shapes, WHERE)
     for name in pools:
