@@ -23,7 +23,7 @@ from esbas.schema import ArrayOf
 LARGE = 64 * 2**20  # bytes: smaller memories are saved as part of the state
 LEVEL = 1  # of zlib: higher levels take twice the time and save a third of the space
 PIECE = 2**20  # bytes that are read at a time
-BLOCK = 2**23  # bytes of rows that are compressed at a time
+BLOCK = 2**21  # bytes of rows whose columns are stored together: part of the file format, as is the order of the columns
 SHAPES = {"files": ArrayOf("i", (None, 3)), "digests": ArrayOf("u", (None, 32))}
 """What the state of a memory has instead of its rows."""
 _NAME = re.compile(r"rows-(\d{12,19})\.zlib")
@@ -187,14 +187,14 @@ class _Reader:
         self._digest, self._stream = hashlib.sha256(), zlib.decompressobj()
 
     def read(self, size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size:
+        parts = list[bytes]()
+        while size:
             pending = self._pending()
-            part = self._stream.decompress(pending, size - len(found))
-            found += part
+            part = self._stream.decompress(pending, size)
+            parts, size = [*parts, part], size - len(part)
             if not part and (not pending or self._stream.eof):
                 raise ValueError("it has too few rows")
-        return bytes(found)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def end(self) -> None:
         """Raise an error unless the file ends here, with the right checksum."""
