@@ -113,6 +113,15 @@ def test_a_run_that_was_killed_between_the_rows_and_the_save_file_continues_from
     assert names(tmp_path) == [12, 35, 42]
 
 
+def test_a_memory_that_has_grown_can_go_back_to_its_last_state(tmp_path: Path) -> None:
+    steps = stacked_walk([60])
+    replay = added(memory(tmp_path), steps[:30])
+    state = replay.state_dict()
+    added(replay, steps[30:42]).load_state_dict(state)
+    expect(everything(replay), steps[10:30])
+    expect(everything(added(replay, steps[30:])), steps[40:])
+
+
 def test_a_memory_that_is_new_or_small_or_has_no_folder_writes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, steps = tmp_path / "replay", stacked_walk([9])
     assert "frames" in memory(folder).state_dict()
@@ -217,6 +226,15 @@ def test_a_forged_file_is_refused_and_changes_nothing(
         replay.load_state_dict(forged(tmp_path, state, change))
     assert len(replay) == 0
     assert not replay._columns["frames"].any()
+
+
+def test_other_rows_of_the_same_size_are_refused(tmp_path: Path) -> None:
+    state = added(memory(tmp_path), stacked_walk([15])).state_dict()
+    state = forged(tmp_path, state, lambda rows: zlib.compress(rows, 0))
+    memory(tmp_path).load_state_dict(state)
+    forged(tmp_path, state, lambda rows: zlib.compress(bytes([rows[0] ^ 1]) + rows[1:], 0))
+    with pytest.raises(SaveFileError, match="its checksum is wrong"):
+        memory(tmp_path).load_state_dict(state)
 
 
 @pytest.mark.parametrize(
