@@ -55,21 +55,24 @@ def preprocess(
         terminal_on_life_loss: whether an episode is one life; otherwise, it is one game. The next episode is a new game anyway.
         stack_size: the number of images in an observation.
     """
-    if not is_game(env):
-        raise InvalidValueError(f"an Atari game must be a game of ale-py, but got {env}: make it with gymnasium.make('ALE/...')")
     options: dict[str, Any] = {"noop_max": noop_max, "frame_skip": frame_skip, "screen_size": screen_size}
     options |= {"terminal_on_life_loss": terminal_on_life_loss}
-    check_repeats(env, frame_skip)
+    check_game(env, frame_skip=frame_skip)
     use_one_thread()
     return gymnasium.wrappers.FrameStackObservation(gymnasium.wrappers.AtariPreprocessing(env, **options), stack_size)
 
 
-def check_repeats(env: Any, frame_skip: int) -> None:
-    """Raise an error if both the game and its preprocessing would repeat actions."""
+def check_game(env: Any, *, frame_skip: int) -> None:
+    """Raise an error if this is no game, or if both the game and its preprocessing would repeat actions."""
+    if not hasattr(env.unwrapped, "ale"):
+        message = f"AtariPreprocessing needs a game of ale-py, but the environment is {env.unwrapped}"
+        raise InvalidValueError(f"{message}: name one such as ALE/Breakout-v5, or leave it out")
     repeats = getattr(env.unwrapped, "_frameskip", 1)
     if frame_skip > 1 and repeats != 1:
         message = f"either the game or its preprocessing must repeat actions, but the game has frameskip={repeats}"
-        raise InvalidValueError(f"{message} and AtariPreprocessing has frame_skip={frame_skip}: give the game frameskip=1")
+        raise InvalidValueError(
+            f"{message} and AtariPreprocessing has frame_skip={frame_skip}: give the game frameskip=1 (--env-kwargs frameskip=1)"
+        )
 
 
 def use_one_thread() -> None:

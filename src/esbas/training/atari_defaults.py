@@ -12,7 +12,7 @@ from esbas.training.options import join_options, read_call, split_options
 
 NAMES = "AtariPreprocessing", "FrameStackObservation", "TimeLimit"
 """All wrappers that a game may get by default."""
-_PACKAGE, _NAMESPACE, _OLD_VERSIONS = "ale_py", "ALE/", ("-v0", "-v4")
+_PACKAGE, _NAMESPACE, _VERSIONS = "ale_py", "ALE/", ("-v0", "-v4", "-v5")
 _REPEATS, _NO_OPS, _SIZE, _STACK = 4, 30, 84, 4
 
 
@@ -20,7 +20,7 @@ def register(name: str) -> None:
     """Register the games of ale-py if this could be the id of one, with or without the package."""
     place, own = split_path(name)
     named = own.startswith(_NAMESPACE) or place == _PACKAGE
-    if own in gymnasium.registry or not (named or (not place and own.endswith(_OLD_VERSIONS))):
+    if own in gymnasium.registry or not (named or (not place and own.endswith(_VERSIONS))):
         return
     try:
         atari.register()
@@ -91,10 +91,12 @@ def note_of(task: Any, wrappers: Sequence[str], memory: Mapping[str, Any]) -> st
     """
     if not wrappers or read_call(wrappers[0])[0] != NAMES[0]:
         return None
-    repeats, no_ops = atari.repeats_of(task), read_call(wrappers[0])[1]["noop_max"]
+    options = read_call(wrappers[0])[1]
+    repeats, no_ops = atari.repeats_of(task), options["noop_max"]
     parts = [f"grey images of {_SIZE} x {_SIZE}", f"the last {_STACK} as an observation"]
-    parts += [f"each action repeated {repeats} times"] if repeats != 1 and repeats is not None else []
-    parts += [f"up to {no_ops} frames without an action at the start"] if no_ops else []
+    parts += [f"each action repeated {repeats} times"] if repeats is not None and repeats > 1 else []
+    parts += [f"up to {no_ops} no-ops at the start"] if no_ops else []
     clipped = "clipped to [-1, 1] for learning, not in scores" if memory.get("clip_rewards") else "not clipped"
-    change = f"--env-kwargs frameskip=1 --wrappers {' '.join(f'{chr(34)}{each}{chr(34)}' for each in wrappers[:2])}"
-    return f"Atari preprocessing: {', '.join(parts)}; rewards {clipped}. To change it, edit {change}; --wrappers none removes it."
+    whole = "--env-kwargs frameskip=1 --wrappers AtariPreprocessing", '--wrappers "AtariPreprocessing(frame_skip=1)"'
+    change = f'{whole[options["frame_skip"] == 1]} "{wrappers[1]}" with your options'
+    return f"Atari preprocessing: {', '.join(parts)}; rewards {clipped}. To change it, add {change}; --wrappers none removes it."

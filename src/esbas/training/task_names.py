@@ -48,7 +48,11 @@ def create(text: str, render_mode: str | None, *, changed: Mapping[str, Any] | N
         missing = _elsewhere(own)
         if missing is not None:
             raise missing
-        names = [*reversed(gymnasium.registry), *(() if module is None else (each.__name__ for each in _classes(module)))]
+        games = [f"ALE/{own}"] if f"ALE/{own}" in gymnasium.registry else []
+        names = games or [
+            *reversed(gymnasium.registry),
+            *(() if module is None else (each.__name__ for each in _classes(module))),
+        ]
         raise unknown("environment", text, [f"{place}:{known}" if place else known for known in names], _ELSEWHERE)
     if maker is None and task.spec is not None and task.spec.id != own:
         known = f"{place}:{task.spec.id}" if place else task.spec.id

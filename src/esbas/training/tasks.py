@@ -115,7 +115,7 @@ def _apply(
         options = checked(wrapper, given, kind=name, reserved=("env",))
         if wrapper is gymnasium.wrappers.AtariPreprocessing:
             atari.use_one_thread()
-            atari.check_repeats(task, options.get("frame_skip", 4))
+            atari.check_game(task, frame_skip=options.get("frame_skip", 4))
         wrapped: gymnasium.Env[Any, Any] = wrapper(task, **options)
     return wrapped
 
