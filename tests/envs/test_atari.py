@@ -82,7 +82,9 @@ def test_actions_are_repeated_as_often_as_the_wrappers_say():
 
 
 def test_other_environments_are_refused():
-    with pytest.raises(InvalidValueError, match="the game has frameskip=4 and AtariPreprocessing has frame_skip=4: give the game"):
+    with pytest.raises(
+        InvalidValueError, match="the game has frameskip=4 and AtariPreprocessing has frame_skip=4: give the game"
+    ):
         atari.preprocess(gymnasium.make("ALE/Breakout-v5"))
     with pytest.raises(InvalidValueError, match="AtariPreprocessing needs a game of ale-py, but the environment is <CartPole"):
         atari.preprocess(gymnasium.make("CartPole-v1"))
