@@ -20,7 +20,7 @@ COMMANDS = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)[0].splitlines()
 SHORT = ["--env-kwargs", "max_episode_steps=8", "--steps", "10", "--no-tensorboard", "--out", "here"]
 TASKS = [
     *("Acrobot-v1", "LunarLander-v3", "Taxi-v", "FrozenLake-v1", "MiniGrid-Empty-5x5", "Blackjack-v1", "CliffWalking-v"),
-    *("Pendulum-v1", "MountainCarContinuous-v0", "DiscreteActions", "my_task.py"),
+    *("Pendulum-v1", "MountainCarContinuous-v0", "DiscreteActions", "my_task.py", "ALE/Breakout-v5"),
 ]
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import ale_py  # noqa: F401  # here, so that its ids stay registered
 import gymnasium
 import pytest
 

@@ -1,8 +1,7 @@
 """Which portfolio a task gets, how its observations are converted, and what is advised if they cannot be."""
 
 import shlex
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -158,25 +157,10 @@ def test_vector_environments_are_recognised():
         esbas.run(vector, [], esbas.SSBAS(["a"]), episodes=1)
 
 
-@pytest.fixture
-def opencv(monkeypatch):
-    """A small stand-in for OpenCV."""
-    module = ModuleType("cv2")
-    module.INTER_AREA = 3
-
-    def resize(image, size, interpolation):
-        rows = np.linspace(0, len(image) - 1, size[1]).astype(int)
-        return image[rows][:, np.linspace(0, image.shape[1] - 1, size[0]).astype(int)]
-
-    module.resize = resize
-    monkeypatch.setitem(sys.modules, "cv2", module)
-
-
 def images(*shape):
     return OneStep(Box(0, 255, shape, np.uint8))
 
 
-@pytest.mark.usefixtures("opencv")
 @pytest.mark.parametrize("shape", [(120, 160, 3), (120, 160), (84, 84, 3), (84, 84), (40, 40, 1)])
 def test_the_advice_for_images_works(shape):
     note = image_note(images(*shape))
@@ -213,12 +197,10 @@ class Console(OneStep):
         return *super().step(action)[:2], False, False, {}
 
 
-@pytest.mark.usefixtures("opencv")
 @pytest.mark.parametrize(("frameskip", "wrapper"), [(4, "AtariPreprocessing(frame_skip=1)"), (1, "AtariPreprocessing")])
 def test_the_advice_for_atari_games_works(frameskip, wrapper):
     words = advised(image_note(Console(frameskip)))
     assert words == [wrapper, "FrameStackObservation(stack_size=4)"]
-    sys.modules["cv2"].resize = lambda image, size, interpolation: np.zeros(size[::-1], np.uint8)
     task = make_task(Console(frameskip), wrappers=words)
     assert task.reset(seed=0)[0].shape == (4, 84, 84)
 

@@ -190,7 +190,7 @@ def _option(name: str, value: Any) -> list[str]:
 def _versions() -> dict[str, str]:
     """Versions of Python and of the installed packages that matter for results."""
     versions, deep = {"python": platform.python_version()}, ("torch", "stable-baselines3", "scikit-learn", "d3rlpy")
-    for name in ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium", *deep):
+    for name in ("esbas", "numpy", "numba", "scipy", "matplotlib", "gymnasium", "ale-py", *deep):
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return versions

@@ -9,14 +9,14 @@ from esbas.registry import split_path
 from esbas.training.config import Train
 from esbas.training.options import read_call, split_options
 
-_OWN = "esbas", "gymnasium"  # packages whose import does not run code from elsewhere
+_OWN = "esbas", "gymnasium", "ale_py"  # packages whose import does not run code from elsewhere
 
 
 def check_modules(config: Train, portfolio: Mapping[str, Any], folder: Path) -> None:
     """Raise a TrustError if the task, the selector, the objective, a wrapper or a member is in a module.
 
-    Nothing is imported. Only registered tasks in modules of esbas and Gymnasium are allowed, because such a module is imported
-    and nothing else: any other part is also called with options from the folder.
+    Nothing is imported. Only registered tasks in modules of esbas, Gymnasium and ale-py are allowed, because such a module is
+    imported and nothing else: any other part is also called with options from the folder.
 
     Args:
         config: the options of the training.

@@ -60,7 +60,8 @@ class SharedReplay:
         self.capacity, self.stack, self.clip_rewards, self.processes = capacity, stack, clip_rewards, processes
         self._shape, dtype = layout_of(self.observation_space, "observation")
         stacked = stack == 1 or (1 < stack < 256 and self._shape[:1] == (stack,))
-        require(stacked, "stack is 1, or the length of an observation's first axis", stack=stack, shape=self._shape)
+        rule, remedy = "stack is 1, or the length of an observation's first axis", "set stack = 1, or stack the frames"
+        require(stacked, rule, f"{remedy} by FrameStackObservation", stack=stack, shape=self._shape)
         frame, done = (self._shape[1:] if stack > 1 else self._shape, dtype), layout_of(self.action_space, "action")
         self._scales = not spaces.is_discrete(self.action_space)
         both = self.observation_space, self.action_space

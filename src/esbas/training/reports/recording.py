@@ -12,16 +12,20 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from PIL import Image
 
+from esbas.envs import atari
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError
 from esbas.files import write_atomically
 from esbas.training.options import first_line
 
 WIDTH = 400
-"""In pixels; wider images are scaled down."""
+"""In pixels; wider images are scaled down, and those of less than half of it are doubled."""
 FRAMES = 500
 """The maximum; of longer episodes every second, fourth, ... frame is kept."""
+LONGEST_FRAME = 100
+"""Milliseconds: if frames were left out, the others are shown for this time at most, so long episodes are played faster."""
 _QUIET = {"PYGAME_HIDE_SUPPORT_PROMPT": "1"}
 _OFF_SCREEN = {"SDL_VIDEODRIVER": "dummy"}  # images need no display; without one pygame would warn
+_NO_DISPLAY = "--render needs a display, but there is none: record an episode with --video FILE.gif"
 _SHORTEST = 20  # milliseconds; most viewers slow down shorter frames
 
 
@@ -46,8 +50,9 @@ class Recording:
         self._seen += 1
 
     def write(self, path: Path) -> None:
-        """Write a GIF with the frame rate of the task, or the highest that viewers support."""
-        buffer, duration = io.BytesIO(), max(_SHORTEST, round(1000 * self._stride / self._fps))
+        """Write a GIF with the frame rate of the task, or the highest that viewers support. Long episodes are played faster."""
+        buffer, own = io.BytesIO(), 1000 / self._fps
+        duration = max(_SHORTEST, round(min(self._stride * own, max(own, LONGEST_FRAME))))
         first, *others = self.images
         first.save(buffer, "GIF", save_all=True, append_images=others, duration=duration, loop=0)
         write_atomically(path, buffer.getvalue())
@@ -82,7 +87,7 @@ class RenderedTask:
     def __init__(self, make: Callable[[str | None], Any], *, window: bool, record: bool) -> None:
         self._must, self._window, self.trouble = window or record, window, ""
         self.env = make(None)
-        self.recording = Recording(fps=float(self.env.metadata.get("render_fps") or 30))
+        self.recording = Recording(fps=_steps_per_second(self.env))
         self.mode = _mode(self.env.metadata.get("render_modes") or [], window=window, record=record)
         wanted = _QUIET if window else _QUIET | _OFF_SCREEN
         self._environment = {name: value for name, value in wanted.items() if name not in os.environ}
@@ -98,6 +103,8 @@ class RenderedTask:
     def _open(self, make: Callable[[str | None], Any]) -> None:
         """Create the task again with its render mode, if it has one."""
         if self.mode is not None:
+            if self.mode == "human" and atari.is_game(self.env):
+                _check_display_of_emulator()
             shown = make(self.mode)
             self.env.close()
             self.env = shown
@@ -141,12 +148,25 @@ def _mode(modes: Sequence[str], *, window: bool, record: bool) -> str | None:
     return found[0] if found else None
 
 
+def _steps_per_second(env: Any) -> float:
+    """At the speed that the task is made for. Games of ale-py do not say how often they repeat actions."""
+    repeats = atari.repeats_of(env)
+    return float(env.metadata.get("render_fps") or 30) if repeats is None else atari.EMULATED_FPS / repeats
+
+
+def _check_display_of_emulator() -> None:
+    """Raise an error if the emulator would draw to an invisible window because there is no display."""
+    names = "SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"
+    if sys.platform == "linux" and not any(os.environ.get(name) for name in names):
+        raise InvalidValueError(_NO_DISPLAY)
+
+
 def _check_display() -> None:
     """Raise an error if pygame draws to an invisible window because there is no display."""
     pygame: Any = sys.modules.get("pygame")
     invisible = pygame is not None and pygame.display.get_init() and pygame.display.get_driver() in ("dummy", "offscreen")
     if invisible and "SDL_VIDEODRIVER" not in os.environ:
-        raise InvalidValueError("--render needs a display, but there is none: record an episode with --video FILE.gif")
+        raise InvalidValueError(_NO_DISPLAY)
 
 
 def _explain(error: Exception) -> EsbasError:
@@ -161,8 +181,10 @@ def _explain(error: Exception) -> EsbasError:
 
 
 def _small(frame: Any) -> Image.Image:
-    """An image (H, W, 3) at most WIDTH wide, with its own palette."""
+    """An image (H, W, 3) at most WIDTH wide and not very small, with its own palette."""
     image = Image.fromarray(frame.astype(np.uint8, copy=False))
     if image.width > WIDTH:
         image = image.resize((WIDTH, max(1, round(image.height * WIDTH / image.width))), Image.Resampling.BILINEAR)
-    return image.quantize(128, method=Image.Quantize.FASTOCTREE)  # four times as fast as the default method
+    image = image.quantize(128, method=Image.Quantize.FASTOCTREE)  # four times as fast as the default method
+    doubled = 2 * image.width, 2 * image.height
+    return image.resize(doubled, Image.Resampling.NEAREST) if doubled[0] < WIDTH else image
