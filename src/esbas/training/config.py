@@ -1,6 +1,7 @@
 """The options of `esbas train`."""
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
@@ -99,6 +100,9 @@ class Train:
     """How many seeds run at the same time. Results do not depend on it."""
     engine: str | None = None
     """Where the runs are executed: sequential, processes, or module:Class. Default: processes if several run at the same time."""
+    processes: int | None = None
+    """Processes that train networks with convolutions beside the acting. Results do not depend on it. Default: the number of
+    usable cores divided by the number of runs at the same time."""
     checkpoint_every: float = 30.0
     """Seconds between two checkpoints. A training that is killed continues from the last one, with the same results."""
     tensorboard: bool = True
@@ -140,7 +144,13 @@ class Train:
     def saving(self) -> "SaveOptions":
         from esbas.training.runs.one_run import SaveOptions
 
-        return SaveOptions(checkpoint_every=self.checkpoint_every, tensorboard=self.tensorboard, callbacks=self.callbacks)
+        share = max(1, usable_cores() // min(self.jobs, len(self.seeds)))
+        return SaveOptions(
+            checkpoint_every=self.checkpoint_every,
+            tensorboard=self.tensorboard,
+            callbacks=self.callbacks,
+            processes=share if self.processes is None else self.processes,
+        )
 
     def check(self) -> None:
         """Check the options that a plan does not contain."""
@@ -148,6 +158,7 @@ class Train:
         require(min(self.seeds) >= 0, "seeds are >= 0", seeds=self.seeds)
         require(len(set(self.seeds)) == len(self.seeds), "seeds are different", seeds=self.seeds)
         require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
+        require(self.processes is None or self.processes >= 1, "processes >= 1", processes=self.processes)
         require(self.checkpoint_every >= 0, "checkpoint_every >= 0", checkpoint_every=self.checkpoint_every)
         if self.callbacks:
             from esbas.training.callbacks import find_callback
@@ -233,6 +244,11 @@ class Train:
         plain = checked(cls, options, kind="a training", reserved=others, hints=dict.fromkeys(_PATHS, str))
         plain |= {name: Path(plain[name]) for name in _PATHS if name in plain}
         return cls(env_id if more.get("env") is None else "", **plain, **more)
+
+
+def usable_cores() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def file_name(task: str) -> str:

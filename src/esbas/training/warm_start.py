@@ -15,7 +15,7 @@ from esbas.files import read_file
 from esbas.learner import Learner
 from esbas.learners import SharedReplay
 from esbas.training.options import checked, error_context
-from esbas.training.portfolios.build import BuildContext
+from esbas.training.portfolios.build import RESERVED, BuildContext
 from esbas.training.portfolios.members import SETTINGS, MemberSpec, read_members
 from esbas.training.portfolios.recipe import read_toml
 
@@ -34,7 +34,7 @@ class SavedMember:
 
     def build(self, context: BuildContext) -> Learner:
         """Build it as it was. The algorithm must be one that the new portfolio names, too."""
-        memory = checked(SharedReplay, self.replay, kind="[replay]", reserved=("env",))
+        memory = checked(SharedReplay, self.replay, kind="[replay]", reserved=RESERVED)
         (spec,) = read_members([{"algorithm": self.algorithm, **self.options}], source="its portfolio")
         return dataclasses.replace(spec, name=self.name).build(dataclasses.replace(context, memory=memory))
 

@@ -37,11 +37,17 @@ _OPTIMIZERS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 class TorchGroup(Group):
     """Networks that PyTorch evaluates."""
 
-    def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int, optimizer: str, device: torch.device) -> None:
+    def __init__(
+        self, replay: SharedReplay, network: NetworkLayout, *, batch: int, optimizer: str, device: torch.device, overlap: bool
+    ) -> None:
         super().__init__(replay, network, batch=batch)
         self._optimize, self._device = _OPTIMIZERS[optimizer], device
         empty = torch.empty(0, network.size, device=device)
         self._stacks = dict.fromkeys(("weights", "target", "first", "second"), empty)  # (K, size) each
+        self._behind = overlap
+        if overlap:  # policies act with the weights before the newest update
+            self._stacks["acting"] = empty
+            self.sizes["acting"] = network.size
 
     def values(self, place: int, observation: Any) -> Array:
         values: Array = self.batch_values(place, np.asarray(observation)[None])[0]
@@ -49,7 +55,7 @@ class TorchGroup(Group):
 
     def batch_values(self, place: int, observations: Array) -> Array:
         self.flush()
-        return self._evaluated("weights", place, np.asarray(observations))
+        return self._evaluated("acting" if self._behind else "weights", place, np.asarray(observations))
 
     def _evaluated(self, stack: str, place: int, observations: Array) -> Array:
         with torch.no_grad():
@@ -61,7 +67,10 @@ class TorchGroup(Group):
         rows = self.replay.rows(drawn)  # (n, B)
         targets = np.array([self._targets(place, each, memory) for place, each in zip(places.tolist(), rows, strict=True)])
         part: Any = slice(None) if len(places) == len(self.options) else self._tensor(places)
-        weights, target, first, second = stacks = [stack[part] for stack in self._stacks.values()]
+        if self._behind:
+            self._stacks["acting"][part] = self._stacks["weights"][part]
+        changing = "weights", "target", "first", "second"
+        weights, target, first, second = stacks = [self._stacks[name][part] for name in changing]
         leaf = weights.detach().requires_grad_()
         actions = self._tensor(memory.actions[rows])[..., None]
         values = evaluate(self.network, leaf, self.replay.observations(rows)).gather(2, actions).squeeze(2)
@@ -83,8 +92,8 @@ class TorchGroup(Group):
                     target[k] = weights[k]
         self.counts[places] = count
         if not isinstance(part, slice):  # indexing made copies
-            for stack, changed in zip(self._stacks.values(), stacks, strict=True):
-                stack[part] = changed
+            for name, changed in zip(changing, stacks, strict=True):
+                self._stacks[name][part] = changed
         return [] if finite.all() else places[~finite].tolist()
 
     def _targets(self, place: int, rows: Array, memory: Any) -> Array:
@@ -110,7 +119,7 @@ class TorchGroup(Group):
 
     def _add(self, weights: Array) -> None:
         row = self._tensor(weights)[None]
-        rows = {"weights": row, "target": row, "first": torch.zeros_like(row), "second": torch.zeros_like(row)}
+        rows = {"weights": row, "target": row, "first": torch.zeros_like(row), "second": torch.zeros_like(row), "acting": row}
         self._stacks = {name: torch.cat([stack, rows[name]]) for name, stack in self._stacks.items()}
 
     def _arrays(self, place: int) -> dict[str, Array]:

@@ -40,7 +40,9 @@ class DQN:
         trace_decay: λ of corrected returns, from 0 (one reward) to 1.
         hidden: the widths of the dense layers.
         convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images and to none otherwise.
-        optimizer: "adam" or "rmsprop".
+        initialization: of the weights: "pytorch", uniform within ±√(1 / inputs), or "he_uniform", within ±√(6 / inputs) with
+            biases of 0 (He et al., 2015).
+        optimizer: "adam" or "rmsprop" (ρ = 0.95, ε = 1e-7).
         batch: transitions per update.
         train_every: transitions between trainings.
         updates: updates per training.
@@ -49,6 +51,8 @@ class DQN:
         epsilon: the probability of a random action: (first, last, transitions in between) for a linear decay.
         device: "cpu", or a device of PyTorch: "cuda", "mps", or "auto" for "cuda" if there is one, otherwise "cpu". On the CPU,
             PyTorch is used for convolutions only. Saved states can be loaded on any device.
+        overlap: whether the policy acts with the weights before the newest update, so that it need not wait: on the CPU, updates
+            are made in `replay.processes` processes meanwhile. Results do not depend on their number. Needs PyTorch.
         seed: the seed of weights and batches. Members with different names draw different numbers.
     """
 
@@ -67,6 +71,7 @@ class DQN:
         trace_decay: float = 1.0,
         hidden: Sequence[int] = (64, 64),
         convolutions: Sequence[Convolution] | None = None,
+        initialization: str = "pytorch",
         optimizer: str = "adam",
         batch: int = 64,
         train_every: int = 2,
@@ -75,6 +80,7 @@ class DQN:
         sync_every: int = 300,
         epsilon: tuple[float, float, int] = (1.0, 0.02, 8_000),
         device: str = "cpu",
+        overlap: bool = False,
         seed: int = 0,
     ) -> None:
         require(rate > 0, "rate > 0", rate=rate)
@@ -96,7 +102,7 @@ class DQN:
         network = NetworkLayout(
             self.observation_space, actions=int(self.action_space.n), hidden=hidden, convolutions=convolutions
         )
-        self._group = group_for(replay, network, batch=batch, optimizer=optimizer, device=device)
+        self._group = group_for(replay, network, batch=batch, optimizer=optimizer, device=device, overlap=overlap)
         options = Hyperparameters(
             rate=rate,
             gamma=gamma,
@@ -107,7 +113,8 @@ class DQN:
             sync_every=sync_every,
             rng=self._rng,
         )
-        self._place = self._group.add(options, network.initial(seeding.generator(seed, "dqn", name, "weights")))
+        weights = network.initial(seeding.generator(seed, "dqn", name, "weights"), initialization)
+        self._place = self._group.add(options, weights)
 
     def policy(self) -> EpsilonGreedy:
         return self._policy(self.epsilon)
@@ -181,3 +188,7 @@ class DQN:
     def metrics(self) -> dict[str, float]:
         """The means over the batch of the last update: the loss, the values of the actions, the absolute TD errors."""
         return {"epsilon": self.epsilon()} | self._group.metrics(self._place)
+
+    def close(self) -> None:
+        """End the processes that train, also for other members. They are started again if necessary."""
+        self._group.close()

@@ -43,6 +43,7 @@ class Group(ABC):
         self._pending: list[int] = []  # by network: updates to make
         self._idle = 0  # networks without pending updates
         self._diverged: set[int] = set()
+        self.sizes = dict.fromkeys(("weights", "target", "first", "second"), network.size)  # of the arrays of a saved network
         replay.before_change.append(self.flush)
 
     def add(self, options: Hyperparameters, weights: Array) -> int:
@@ -89,10 +90,9 @@ class Group(ABC):
         return self._arrays(place) | {"updates": int(self.counts[place]), "diverged": place in self._diverged}
 
     def load_state_dict(self, place: int, state: dict[str, Any]) -> None:
-        names = "weights", "target", "first", "second"
-        shape = dict.fromkeys(names, ArrayOf("f", (self.network.size,))) | {"updates": COUNT, "diverged": bool}
+        shape = {name: ArrayOf("f", (size,)) for name, size in self.sizes.items()} | {"updates": COUNT, "diverged": bool}
         schema.check(state, shape, "a saved network", remedy="build the learner as it was")
-        self._set_arrays(place, {name: state[name] for name in names})
+        self._set_arrays(place, {name: state[name] for name in self.sizes})
         self.counts[place] = state["updates"]
         self._idle += self._pending[place] > 0
         self._pending[place] = 0
@@ -112,9 +112,12 @@ class Group(ABC):
     def restart(self, place: int, weights: Array) -> None:
         """Give one network other weights, also as its target, and a new optimiser."""
         self.flush()
-        zeros = np.zeros_like(weights)
-        arrays = {"weights": weights, "target": weights, "first": zeros, "second": zeros}
+        moments = {name: np.zeros(size, np.float32) for name, size in self.sizes.items()}
+        arrays = moments | {name: weights for name in self.sizes if name not in ("first", "second")}
         self.load_state_dict(place, arrays | {"updates": 0, "diverged": False})
+
+    def close(self) -> None:
+        """Release what does not end by itself, such as processes."""
 
     @abstractmethod
     def values(self, place: int, observation: Any) -> Array:
@@ -134,7 +137,7 @@ class Group(ABC):
 
     @abstractmethod
     def _arrays(self, place: int) -> dict[str, Array]:
-        """Copies of weights, target, and the optimiser's first and second moments of one network, (size,) each."""
+        """Copies of the arrays in `sizes` of one network: weights, target, the optimiser's first and second moments, ..."""
 
     @abstractmethod
     def _set_arrays(self, place: int, arrays: dict[str, Array]) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 
 from esbas import spaces
 from esbas.columns import Array
-from esbas.errors import SpaceError, require
+from esbas.errors import SpaceError, require, unknown
 
 Convolution = tuple[int, int, int]  # filters, kernel, stride
 NATURE: tuple[Convolution, ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # Mnih et al. (2015)
+INITIALIZATIONS = "pytorch", "he_uniform"
 SMALL_IMAGE: tuple[Convolution, ...] = ((16, 3, 1),)  # Young and Tian (2019), for 10 x 10
 
 
@@ -39,12 +40,14 @@ class NetworkLayout:
         self.convolutions = tuple(map(tuple, convolutions))
         self.channels_last = bool(self.convolutions) and shape[-1] < shape[0]
         self.shapes: list[tuple[int, ...]] = []  # weights and biases alternate
+        self.operations = 0  # multiplications for one observation
         inputs = self.labels or math.prod(shape)
         if self.convolutions:
             inputs = self._add_convolutions(shape)
         for outputs in (*hidden, actions):
             require(outputs >= 1, "a layer is at least 1 wide", hidden=tuple(hidden), actions=actions)
             self.shapes += [(inputs, outputs), (outputs,)]
+            self.operations += inputs * outputs
             inputs = outputs
         self.sizes = [math.prod(shape) for shape in self.shapes]
         self.size = sum(self.sizes)  # the number of weights
@@ -54,20 +57,25 @@ class NetworkLayout:
         channels, *sides = (shape[2], *shape[:2]) if self.channels_last else shape
         for filters, kernel, stride in self.convolutions:
             self.shapes += [(filters, channels, kernel, kernel), (filters,)]
-            channels, sides = filters, [(side - kernel) // stride + 1 for side in sides]
+            sides = [(side - kernel) // stride + 1 for side in sides]
+            self.operations += filters * channels * kernel**2 * math.prod(sides)
+            channels = filters
             if min(sides) < 1:
                 raise SpaceError(
                     f"an image must be at least as large as the kernels, but is {shape}: choose smaller convolutions"
                 )
         return channels * math.prod(sides)
 
-    def initial(self, rng: np.random.Generator) -> Array:
-        """Initial weights, uniform within ±√(1 / inputs), (size,)."""
-        parts = []
+    def initial(self, rng: np.random.Generator, initialization: str = "pytorch") -> Array:
+        """Initial weights, (size,), uniform within ±√(1 / inputs), or as He et al. (2015): ±√(6 / inputs), biases 0."""
+        if initialization not in INITIALIZATIONS:
+            raise unknown("initialization", initialization, INITIALIZATIONS)
+        he, parts = initialization == "he_uniform", []
         for weights, biases in zip(self.shapes[::2], self.shapes[1::2], strict=True):
             inputs = weights[0] if len(weights) == 2 else math.prod(weights[1:])
-            bound = math.sqrt(1 / inputs)
-            parts += [rng.uniform(-bound, bound, math.prod(shape)) for shape in (weights, biases)]
+            bounds = (math.sqrt(6 / inputs), 0.0) if he else (math.sqrt(1 / inputs),) * 2
+            both = zip((weights, biases), bounds, strict=True)
+            parts += [rng.uniform(-bound, bound, math.prod(shape)) for shape, bound in both]
         return np.concatenate(parts).astype(np.float32)
 
     def describe(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from esbas import spaces
 from esbas.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require
-from esbas.learners.deep.replay_checks import check_state
+from esbas.learners.deep.replay_checks import SETTINGS, check_state
 from esbas.learners.deep.replay_storage import Layout, MemoryArrays, Pool, require_memory
 from esbas.trajectory import TrajectorySet, Transition
 
@@ -36,16 +37,26 @@ class SharedReplay:
         capacity: the maximum number of transitions.
         stack: the number of frames per observation, if an observation is a stack of frames along its first axis, the newest one
             last. Each frame is then stored once.
+        clip_rewards: whether rewards are stored clipped to [-1, 1]. The objective of a run still sees the task's own.
+        folder: where a memory of more than 64 MB writes its rows when it is saved; None: its state contains them.
+        processes: how many processes train networks with convolutions. Results do not depend on it.
     """
 
-    def __init__(self, env: Any, *, capacity: int = 100_000, stack: int = 1) -> None:
+    def __init__(
+        self,
+        env: Any,
+        *,
+        capacity: int = 100_000,
+        stack: int = 1,
+        clip_rewards: bool = False,
+        folder: Path | None = None,
+        processes: int = 1,
+    ) -> None:
         require(capacity >= 2, "capacity >= 2", capacity=capacity)
-        self.observation_space, self.action_space, self.capacity, self.stack = (
-            env.observation_space,
-            env.action_space,
-            capacity,
-            stack,
-        )
+        require(processes >= 1, "processes >= 1", processes=processes)
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+        self.capacity, self.stack, self.clip_rewards, self.processes = capacity, stack, clip_rewards, processes
+        self.folder = folder
         self._shape, dtype = _layout(self.observation_space, "observation")
         stacked = stack == 1 or (1 < stack < 256 and self._shape[:1] == (stack,))
         require(stacked, "stack is 1, or the length of an observation's first axis", stack=stack, shape=self._shape)
@@ -98,7 +109,8 @@ class SharedReplay:
         self._tails.put(row, following[-1] if self.stack > 1 else following)
         age = min(int(self._columns["ages"][before]) + 1, self.stack) if continues else 0
         frame, log_prob = seen[-1] if self.stack > 1 else seen, transition.log_prob
-        values = frame, action, transition.reward, transition.terminated, age, log_prob
+        reward = min(max(transition.reward, -1.0), 1.0) if self.clip_rewards else transition.reward
+        values = frame, action, reward, transition.terminated, age, log_prob
         for column, value in zip(self._columns.values(), values, strict=True):
             column[row] = value
         over = bool(transition.terminated or transition.truncated)
@@ -223,18 +235,20 @@ class SharedReplay:
             for name, pool in (("tail", self._tails), ("head", self._heads)):
                 arrays |= {f"{name}_{key}": array for key, array in pool.state_dict().items()}
             self._snapshot = self.added, {name: weakref.ref(array) for name, array in arrays.items()}
-        settings = {"capacity": self.capacity, "stack": self.stack}
+        settings = {name: getattr(self, name) for name in SETTINGS}
         return settings | {"added": self.added, "episodes": self.episodes, "open": self._following is not None} | arrays
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """States saved by earlier versions have no log-probabilities: they are unknown."""
+        """States saved by earlier versions have no log-probabilities, which are unknown, and rewards that were not clipped."""
+        if isinstance(state, dict):
+            state = {"clip_rewards": False, **state}
         if isinstance(state, dict) and "log_probs" not in state and isinstance(state.get("rewards"), np.ndarray):
             state = state | {"log_probs": np.full_like(state["rewards"], np.nan)}
         labels = {name: self._labels for name in ("frames", "tail_items") if self._labels}
         actions = {"actions": self._actions} if self._actions else {}
         pools = {"tail": self._tails.items, "head": self._heads.items}
         check_state(state, columns=self._columns, pools=pools, integers=labels | actions)
-        for name in ("capacity", "stack"):
+        for name in SETTINGS:
             require(
                 state[name] == getattr(self, name), f"{name} is as it was saved", "build the same replay", **{name: state[name]}
             )

@@ -10,6 +10,8 @@ from esbas.columns import Array
 from esbas.schema import COUNT, ArrayOf
 
 WHERE = "a saved replay memory"
+SETTINGS = {"capacity": COUNT, "stack": COUNT, "clip_rewards": bool}
+"""What must be as it was when the memory was saved."""
 
 
 def check_state(state: Any, *, columns: Mapping[str, Array], pools: Mapping[str, Array], integers: Mapping[str, Any]) -> None:
@@ -24,7 +26,7 @@ def check_state(state: Any, *, columns: Mapping[str, Array], pools: Mapping[str,
     schema.check(state, {"added": COUNT, str: Any}, WHERE)
     rows = len(columns["rewards"])
     used = min(state["added"], rows)
-    shapes: dict[Any, Any] = {"capacity": COUNT, "stack": COUNT, "added": COUNT, "episodes": COUNT, "open": bool}
+    shapes: dict[Any, Any] = SETTINGS | {"added": COUNT, "episodes": COUNT, "open": bool}
     shapes |= {name: ArrayOf(column.dtype.kind, (used, *column.shape[1:])) for name, column in columns.items()}
     for name, items in pools.items():
         count = np.shape(state.get(f"{name}_rows"))[:1] or (0,)

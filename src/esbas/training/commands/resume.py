@@ -31,6 +31,8 @@ class Resume:
     """How many seeds run at the same time."""
     engine: str | None = None
     """Where the runs are executed: sequential, processes, or module:Class. Default: processes if several run at the same time."""
+    processes: int | None = None
+    """Processes that train networks with convolutions beside the acting. Default: usable cores divided by the runs."""
     checkpoint_every: float = 30.0
     """Seconds between two checkpoints."""
     tensorboard: bool = True
@@ -44,5 +46,6 @@ class Resume:
 def main(config: Resume) -> None:
     """Run `esbas resume` with these options."""
     saving = {"checkpoint_every": config.checkpoint_every, "tensorboard": config.tensorboard, "callbacks": config.callbacks}
-    training = open_folder(config.folder, trust=config.trust, jobs=config.jobs, engine=config.engine, **saving)
+    where = {"jobs": config.jobs, "engine": config.engine, "processes": config.processes}
+    training = open_folder(config.folder, trust=config.trust, **where, **saving)
     train(extend(training, steps=config.steps, episodes=config.episodes, seeds=config.seeds))

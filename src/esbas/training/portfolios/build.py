@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from esbas import spaces
@@ -15,6 +16,8 @@ from esbas.training.options import checked, parameters_of
 DISCRETE, CONTINUOUS, OTHER = "discrete", "continuous", "other"
 TASK = "observation_space", "action_space", "seed"
 """What a class of your own receives by keyword if its signature has it."""
+RESERVED = "env", "folder", "processes"
+"""The arguments of the replay memory that are not options."""
 
 
 def kind_of(space: Any) -> str:
@@ -30,14 +33,16 @@ class BuildContext:
 
     observation_space: Any
     action_space: Any
-    memory: Mapping[str, int]  # options of the replay memory
+    memory: Mapping[str, Any]  # options of the replay memory
     steps: int
     seed: int
+    folder: Path | None = None  # where a large replay memory writes its rows
+    processes: int = 1  # that train networks with convolutions
 
     @cached_property
     def replay(self) -> SharedReplay:
         """The replay memory, created at its first use."""
-        return SharedReplay(self, **self.memory)
+        return SharedReplay(self, folder=self.folder, processes=self.processes, **self.memory)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from esbas.envs.wrappers import number_of
@@ -13,7 +14,7 @@ from esbas.learner import Learner
 from esbas.learners import SharedReplay
 from esbas.training.options import checked, error_context, parameters_of, read_call
 from esbas.training.portfolios.algorithms import ALGORITHMS, NUMBER_ACTIONS, find_algorithm
-from esbas.training.portfolios.build import DISCRETE, OTHER, AlgorithmSpec, BuildContext, kind_of
+from esbas.training.portfolios.build import DISCRETE, OTHER, RESERVED, AlgorithmSpec, BuildContext, kind_of
 from esbas.training.portfolios.members import MemberSpec, read_members
 from esbas.training.portfolios.spaces import conversion, fits_a_table
 
@@ -24,7 +25,7 @@ class Recipe:
 
     text: str
     members: tuple[MemberSpec, ...] = field(compare=False, repr=False)
-    memory: Mapping[str, int] = field(compare=False, repr=False)  # options of the shared replay
+    memory: Mapping[str, Any] = field(compare=False, repr=False)  # options of the shared replay
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,18 +41,33 @@ class Recipe:
         tabular = any(each.observations == (DISCRETE,) for each in built_in)
         return conversion(space, tabular=tabular) if len(built_in) == len(found) else None
 
-    def build(self, env: Any, *, steps: int, seed: int) -> list[Learner]:
-        """Build the learners for a task; `steps` is the length of the run, for learning-rate and exploration schedules."""
-        context = self.context(env, steps=steps, seed=seed)
+    def build(self, env: Any, *, steps: int, seed: int, folder: Path | None = None, processes: int = 1) -> list[Learner]:
+        """Build the learners for a task.
+
+        Args:
+            env: the task.
+            steps: the length of the run, for learning-rate and exploration schedules.
+            seed: of the run.
+            folder: where a large replay memory writes its rows; None: into save files.
+            processes: how many processes train networks with convolutions.
+        """
+        context = self.context(env, steps=steps, seed=seed, folder=folder, processes=processes)
         for member in self.members:  # all of them before the first is built
             member.check_spaces(context)
         return [member.build(context) for member in self.members]
 
-    def context(self, env: Any, *, steps: int, seed: int) -> BuildContext:
+    def context(self, env: Any, *, steps: int, seed: int, folder: Path | None = None, processes: int = 1) -> BuildContext:
         """What the learners are built from."""
         require(steps >= 1, "steps >= 1", steps=steps)
-        space, actions = env.observation_space, env.action_space
-        return BuildContext(observation_space=space, action_space=actions, memory=self.memory, steps=steps, seed=seed)
+        return BuildContext(
+            observation_space=env.observation_space,
+            action_space=env.action_space,
+            memory=self.memory,
+            steps=steps,
+            seed=seed,
+            folder=folder,
+            processes=processes,
+        )
 
     def on_device(self, device: str) -> "Recipe":
         """The same portfolio with this device for all members that have the option and do not set it themselves."""
@@ -76,7 +92,7 @@ def read_recipe(text: str, *, source: str) -> Recipe:
         rule, remedy = "a portfolio has members, each under [[member]]", 'add one, such as [[member]] with algorithm = "dqn"'
         require(listed and bool(members), rule, remedy, member=members)
         require(isinstance(replay, dict), "the options of the replay memory are under [replay]", replay=replay)
-        memory = checked(SharedReplay, replay, kind="[replay]", reserved=("env",))
+        memory = checked(SharedReplay, replay, kind="[replay]", reserved=RESERVED)
     return Recipe(text, read_members(members or [], source=source), memory)
 
 

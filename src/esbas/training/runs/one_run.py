@@ -18,7 +18,7 @@ from esbas.training.runs.clock import Clock, read_clock, write_clock
 from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, read_faults
 from esbas.training.runs.evaluation import Evaluator
 from esbas.training.runs.lock import locked
-from esbas.training.runs.plan import Plan
+from esbas.training.runs.plan import Plan, replay_folder
 
 SAVING_SHARE = 0.05  # checkpoints take at most this share of the time
 REPORT_EVERY = 0.25  # seconds
@@ -27,11 +27,12 @@ REPORT_WITHIN = 1.0  # seconds between two reports within one episode
 
 @dataclass(frozen=True, kw_only=True)
 class SaveOptions:
-    """What a run saves. It does not affect results."""
+    """What a run saves, and in how many processes it trains. It does not affect results."""
 
     checkpoint_every: float = 30.0  # seconds
     tensorboard: bool = True
     callbacks: tuple[CallbackSource, ...] = ()
+    processes: int = 1  # that train networks with convolutions
 
 
 def run_folder(folder: Path, seed: int) -> Path:
@@ -91,7 +92,10 @@ def _train(
     if clock is not None and not path.exists():
         message = f"a run that has started must have its checkpoint, but there is none at {str(path)!r}"
         raise SaveFileError(f"{message}: restore it, or remove {str(directory)!r} to start again")
-    run = plan.resume(path, seed) if path.exists() else plan.start(seed)
+    if path.exists():
+        run = plan.resume(path, seed, processes=saving.processes)
+    else:
+        run = plan.start(seed, folder=replay_folder(directory), processes=saving.processes)
     tracker, checkpoints = StatusTracker(run, seed=seed), _Checkpoints(directory, path, saving.checkpoint_every, clock)
     try:
         if run.number:

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import esbas
@@ -16,6 +17,11 @@ from esbas.training.selectors import read_scale, read_selector
 from esbas.training.tasks import make_task, wrap
 
 ASSUMED_LENGTH = 1000  # steps of an episode without a time limit, for learning-rate schedules
+
+
+def replay_folder(directory: Path) -> Path:
+    """Where a large replay memory writes its rows, within the folder of a run."""
+    return directory / "replay"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +83,15 @@ class Plan:
         conversion = self.recipe.conversion(task.observation_space)
         return (task, self.wrappers) if conversion is None else (wrap(task, conversion), (*self.wrappers, conversion))
 
-    def start(self, seed: int) -> esbas.Run:
-        """Build a new run."""
-        env, learners, selector = self._parts(seed)
+    def start(self, seed: int, *, folder: Path | None = None, processes: int = 1) -> esbas.Run:
+        """Build a new run.
+
+        Args:
+            seed: of the run.
+            folder: where a large replay memory writes its rows; None: into save files.
+            processes: how many processes train networks with convolutions. Results do not depend on it.
+        """
+        env, learners, selector = self._parts(seed, folder, processes)
         warm_start.start_from(
             self.recipe.members, learners, self.recipe.context(env, steps=self._length(env), seed=seed), folder=self.start_from
         )
@@ -96,16 +108,16 @@ class Plan:
             time_limit=self.time_limit,
         )
 
-    def resume(self, checkpoint: str | os.PathLike[str], seed: int) -> esbas.Run:
+    def resume(self, checkpoint: str | os.PathLike[str], seed: int, *, processes: int = 1) -> esbas.Run:
         """Build the run that was saved in this file. Its budget is that of the plan, which may have been extended."""
-        objective = make_objective(self.objective)
-        run = session.resume(checkpoint, *self._parts(seed), objective=objective, time_limit=self.time_limit)
+        parts = self._parts(seed, replay_folder(Path(checkpoint).parent), processes)
+        run = session.resume(checkpoint, *parts, objective=make_objective(self.objective), time_limit=self.time_limit)
         run.budget = Budget(episodes=self.episodes, steps=self.steps)
         return run
 
-    def _parts(self, seed: int) -> tuple[Any, list[Learner], esbas.Selector]:
+    def _parts(self, seed: int, folder: Path | None, processes: int) -> tuple[Any, list[Learner], esbas.Selector]:
         env = self.task()
-        learners = self.recipe.build(env, steps=self._length(env), seed=seed)
+        learners = self.recipe.build(env, steps=self._length(env), seed=seed, folder=folder, processes=processes)
         fixed = [learner.name for learner in learners if learner.stationary]
         names = [learner.name for learner in learners]
         settings: dict[str, Any] = {"scale": self.scale, "xi": self.xi, "epochs": self.epochs}
