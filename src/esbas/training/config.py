@@ -81,8 +81,8 @@ class Train:
     """One run per seed. Results are averaged over the runs, with confidence intervals."""
     wrappers: tuple[str, ...] = ()
     """Wrappers around the task, the innermost first: those of Gymnasium such as "TimeLimit(max_episode_steps=200)",
-    DiscreteActions, DiscreteObservations, or module:Class. Default: none. Dict and Tuple observations are converted by
-    themselves."""
+    DiscreteActions, DiscreteObservations, or module:Class. Default: preprocessing for Atari games, which --wrappers none
+    removes, otherwise none. Dict and Tuple observations are converted by themselves."""
     max_steps: int = 100_000
     """An episode with more steps is an error."""
     time_limit: float | None = None
@@ -189,6 +189,7 @@ class Train:
 
     def recipe(self) -> "Recipe":
         """The portfolio: from the file, from `members`, or the default one."""
+        from esbas.training.atari_defaults import replay_of
         from esbas.training.portfolios.recipe import default_recipe, read_recipe, recipe_of
         from esbas.training.tasks import make_task
 
@@ -200,11 +201,9 @@ class Train:
             readable = self.portfolio.is_file()
             require(readable, "a portfolio is a file", "esbas train --example writes one", portfolio=str(self.portfolio))
             return read_recipe(self.portfolio.read_text("utf-8", errors="replace"), source=str(self.portfolio))
-        if self.members:
-            return recipe_of(self.members)
         task = make_task(self._source, wrappers=self.wrappers)
         try:
-            return default_recipe(task)
+            return recipe_of(self.members, replay=replay_of(task)) if self.members else default_recipe(task)
         finally:
             task.close()
 

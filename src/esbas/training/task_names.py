@@ -14,27 +14,30 @@ from gymnasium.envs.registration import load_env_creator
 
 from esbas.errors import EsbasError, InvalidValueError, UnknownNameError, unknown
 from esbas.registry import import_object, import_place, split_path
+from esbas.training import atari_defaults
 from esbas.training.options import error_context, join_options, split_options
 
 Task = gymnasium.Env[Any, Any]
 _ELSEWHERE = "name a registered one such as 'CartPole-v1', or one that a package registers as 'package:Name-v0'"
 _INSTALL = "install the package that registers it, and name the package as in "
-_PACKAGES = {"ALE/": "ale-py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid", "MinAtar/": "minatar"}
+_PACKAGES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid", "MinAtar/": "minatar"}
 """Packages of well-known tasks, by the beginning of their ids."""
 _OF_MAKE = "max_episode_steps", "disable_env_checker"  # options of gymnasium.make itself
 _SINGLE = "give one environment; --seeds 0 1 2 --jobs 3 trains several at the same time"
 
 
-def create(text: str, render_mode: str | None) -> Task:
-    """Create the environment that the text names; see `esbas.training.make_task`."""
+def create(text: str, render_mode: str | None, *, changed: Mapping[str, Any] | None = None) -> Task:
+    """Create the environment that the text names; see `esbas.training.make_task`. `changed` replaces some of its options."""
     name, options = split_options(text)
     place, own = split_path(name)
     task: Task | None = None
-    given = options if render_mode is None else options | {"render_mode": render_mode}  # not every environment has this argument
+    mode = {} if render_mode is None else {"render_mode": render_mode}  # not every environment has this argument
+    given = options | dict(changed or {}) | mode
     if ":" in own:  # gymnasium.make would import what is before it
         raise InvalidValueError(f"an environment must be named with one colon at most, but got {name!r}: remove the others")
     if "render_mode" in options:
         raise InvalidValueError(f"environment {text!r} must not be given 'render_mode', which esbas sets itself: remove it")
+    atari_defaults.register(name)
     with error_context(f"environment {text!r}", rule="must start", remedy="fix the environment, or choose another"):
         module = _import(place, own) if place else None
         if module is not None and not own:
@@ -144,9 +147,10 @@ def _import(place: str, own: str) -> ModuleType:
 
 def _elsewhere(own: str) -> UnknownNameError | None:
     """The error for a well-known task whose package has not been imported."""
-    package = next((each for start, each in _PACKAGES.items() if own.startswith(start)), None)
-    if package is None or any(known.startswith(own.partition("-")[0]) for known in gymnasium.registry):
+    start = next((each for each in _PACKAGES if own.startswith(each)), None)
+    if start is None or any(known.startswith(start) for known in gymnasium.registry):
         return None
+    package = _PACKAGES[start]
     remedy = f"pip install {package}, and name it {package.replace('-', '_')}:{own}"
     return UnknownNameError(f"the task {own!r} is in the package {package}: {remedy}")
 

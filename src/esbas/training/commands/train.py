@@ -11,6 +11,7 @@ from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, requi
 from esbas.files import read_file, write_atomically
 from esbas.reporting import Results
 from esbas.reporting.terminal import print_text
+from esbas.training import atari_defaults
 from esbas.training.config import Train
 from esbas.training.display.live_view import LiveView
 from esbas.training.extending import check_same_length
@@ -21,6 +22,7 @@ from esbas.training.portfolios.spaces import image_note
 from esbas.training.runs.one_run import SaveOptions, is_finished, run_folder
 from esbas.training.runs.plan import Plan
 from esbas.training.runs.seeds import train_seeds
+from esbas.training.tasks import NO_WRAPPERS
 
 __all__ = ["Train", "main", "train"]
 _LIST = "python -c 'import gymnasium; gymnasium.pprint_registry()' lists all that are installed"
@@ -74,9 +76,13 @@ def _try_build(plan: Plan, seed: int, folder: Path) -> list[str]:
     run.close()
     task, wrappers = plan.wrapped_task()
     task.close()
-    converted = [
-        f"Observations are converted by {name}, so that these learners can use them." for name in wrappers[len(plan.wrappers) :]
-    ]
+    if plan.wrappers == (NO_WRAPPERS,):
+        return []
+    added = wrappers[len(plan.wrappers) :]
+    preprocessed = atari_defaults.note_of(task, added, plan.recipe.memory)
+    if preprocessed is not None:
+        return [preprocessed]
+    converted = [f"Observations are converted by {name}, so that these learners can use them." for name in added]
     note = image_note(task)
     return converted if note is None else [*converted, note]
 

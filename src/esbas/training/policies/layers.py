@@ -13,6 +13,7 @@ from esbas import schema
 from esbas.errors import SaveFileError
 from esbas.files import read_file
 from esbas.reporting.files import write_json
+from esbas.training import atari_defaults
 from esbas.training.options import read_call
 from esbas.training.policies.space_data import from_data, to_data
 from esbas.training.runs.plan import Plan
@@ -75,7 +76,8 @@ def read_layers(folder: Path, plan: Plan) -> list[Layer]:
     layers = [
         Layer(each["wrapper"], from_data(each["observation"], where), from_data(each["action"], where)) for each in data["layers"]
     ]
-    texts, given = [layer.wrapper for layer in layers], list(plan.wrappers)
+    texts = [layer.wrapper for layer in layers]
+    given = list(plan.wrappers) or [text for text in texts[1:] if read_call(text)[0] in atari_defaults.NAMES]
     if len(layers) > 1 and texts[-1] == plan.recipe.conversion(layers[-2].observation_space):
         given.append(texts[-1])  # `Plan.task` added it
     fits = bool(texts) and not texts[0] and texts[1:] == given[len(given) - len(texts) + 1 :]

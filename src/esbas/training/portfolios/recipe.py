@@ -1,6 +1,7 @@
 """A recipe: a portfolio as TOML text, from which the learners can be built."""
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,12 @@ from esbas.envs.wrappers import number_of
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learner import Learner
 from esbas.learners import SharedReplay
+from esbas.training.atari_defaults import replay_of, stack_of
 from esbas.training.options import checked, error_context, parameters_of, read_call
 from esbas.training.portfolios.algorithms import ALGORITHMS, NUMBER_ACTIONS, find_algorithm
 from esbas.training.portfolios.build import DISCRETE, OTHER, RESERVED, AlgorithmSpec, BuildContext, kind_of
 from esbas.training.portfolios.members import MemberSpec, read_members
-from esbas.training.portfolios.spaces import conversion, fits_a_table
+from esbas.training.portfolios.spaces import conversion, fits_a_table, is_large_image
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,9 @@ def read_toml(text: str, *, source: str) -> dict[str, Any]:
         raise InvalidValueError(f"{source} must be valid TOML, but: {str(error)[:200]}: fix that line") from error
 
 
-def recipe_of(members: Sequence[str]) -> Recipe:
-    """A recipe from members such as "dqn", "dqn(rate=0.001, n_step=3)" or "module:Class(option=1)"."""
-    lines = []
+def recipe_of(members: Sequence[str], *, replay: Mapping[str, Any] | None = None) -> Recipe:
+    """A recipe from members such as "dqn", "dqn(rate=0.001, n_step=3)" or "module:Class(option=1)", and options of the memory."""
+    lines = ["[replay]", *(f"{key} = {_toml(value)}" for key, value in replay.items()), ""] if replay else []
     for text in members:
         algorithm, options = read_call(text)
         with error_context(repr(text)):
@@ -120,8 +122,8 @@ def recipe_of(members: Sequence[str]) -> Recipe:
 def default_recipe(env: Any) -> Recipe:
     """The default portfolio for a task.
 
-    Tables for discrete observations and actions, DQNs for other tasks with discrete actions, and Stable-Baselines3 models for
-    continuous actions.
+    Tables for discrete observations and actions, DQNs for other tasks with discrete actions (with other networks for images),
+    and Stable-Baselines3 models for continuous actions.
     """
     kind = kind_of(env.action_space)
     if kind == OTHER:
@@ -132,7 +134,17 @@ def default_recipe(env: Any) -> Recipe:
         raise SpaceError(f"{message}: " + (NUMBER_ACTIONS if number_of(env.action_space) else own))
     if kind == DISCRETE and fits_a_table(env.observation_space, int(env.action_space.n)):
         return read_recipe(_file("tabular.toml"), source="the default portfolio for discrete observations and actions")
+    if kind == DISCRETE and is_large_image(env.observation_space):
+        return read_recipe(_for_images(env), source="the default portfolio for images")
     return read_recipe(_file(f"{kind}.toml"), source=f"the default portfolio for {kind} actions")
+
+
+def _for_images(env: Any) -> str:
+    """The portfolio for Atari games with the options of the memory that fit these images."""
+    text, own = _file("atari.toml"), {"stack": stack_of(env), "clip_rewards": False} | replay_of(env)
+    for key, value in own.items():
+        text = re.sub(rf"^{key} = \w+", f"{key} = {_toml(value)}", text, count=1, flags=re.MULTILINE)
+    return text
 
 
 def example() -> str:

@@ -15,6 +15,7 @@ LARGEST_TABLE = 100_000
 """Values of actions that the tables of the default portfolio may have."""
 _LONGEST_VECTOR = 1_000_000
 _SMALLEST_IMAGE, _LARGE_IMAGE = 30, 100  # pixels per side
+_FITS_ATARI = 36  # the smallest image that the networks of the paper take
 _STACK = '"FrameStackObservation(stack_size=4)"'
 _OPENCV = "pip install opencv-python-headless"
 
@@ -28,6 +29,13 @@ def fits_a_table(observations: Any, actions: int) -> bool:
     """Whether the default portfolio uses tables."""
     n = number_of(observations)
     return n is not None and n * actions <= LARGEST_TABLE and (n <= MOST_STATES or _counts_from_0(observations))
+
+
+def is_large_image(space: Any) -> bool:
+    """Whether the default portfolio uses the networks for Atari games: images with several channels or frames."""
+    shape: tuple[int, ...] = getattr(space, "shape", None) or ()
+    sides = sorted(shape)[1:]  # the shortest axis is that of channels or frames
+    return str(getattr(space, "dtype", "")) == "uint8" and len(shape) == 3 and min(sides) >= _FITS_ATARI
 
 
 def conversion(space: Any, *, tabular: bool) -> str | None:

@@ -14,7 +14,7 @@ from esbas.runner import Budget
 from esbas.training import warm_start
 from esbas.training.portfolios.recipe import Recipe
 from esbas.training.selectors import read_scale, read_selector
-from esbas.training.tasks import make_task, wrap
+from esbas.training.tasks import make_with_wrappers, wrap
 
 ASSUMED_LENGTH = 1000  # steps of an episode without a time limit, for learning-rate schedules
 
@@ -78,10 +78,11 @@ class Plan:
         return self.wrapped_task(render_mode=render_mode)[0]
 
     def wrapped_task(self, *, render_mode: str | None = None) -> tuple[Any, tuple[str, ...]]:
-        """The task, and all of its wrappers as text."""
-        task = make_task(self.env_id if self.env is None else self.env, wrappers=self.wrappers, render_mode=render_mode)
+        """The task, and all of its wrappers as text, including those that it gets by default."""
+        source = self.env_id if self.env is None else self.env
+        task, wrappers = make_with_wrappers(source, wrappers=self.wrappers, render_mode=render_mode)
         conversion = self.recipe.conversion(task.observation_space)
-        return (task, self.wrappers) if conversion is None else (wrap(task, conversion), (*self.wrappers, conversion))
+        return (task, wrappers) if conversion is None else (wrap(task, conversion), (*wrappers, conversion))
 
     def start(self, seed: int, *, folder: Path | None = None, processes: int = 1) -> esbas.Run:
         """Build a new run.
