@@ -3,13 +3,11 @@
 docs/qbert.md describes the experiment, and what the paper leaves open.
 """
 
-import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from esbas.errors import require
 from esbas.experiments.options import SweepOptions
 from esbas.experiments.qbert.profiles import Profile, find_profile
 
@@ -53,8 +51,9 @@ class Qbert(SweepOptions):
     """Independent runs of each method, with the seeds SEED, SEED + 1, ... The paper has one. Several give bands and intervals."""
     device: str | None = None
     """Where networks are trained: cpu, cuda, mps or auto. Default: cpu."""
-    processes: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """Processes in which the networks of a run are trained. The results do not depend on it."""
+    processes: int | None = None
+    """Processes that train the networks of a run beside the acting. The results do not depend on it. Default: the number of
+    usable cores divided by the number of runs at the same time."""
     jobs: int = 1
     """Runs of a method that execute at the same time. The results do not depend on it. One run uses all processes."""
     checkpoint_every: float = 180.0
@@ -85,8 +84,6 @@ class Qbert(SweepOptions):
 
     def check(self) -> None:
         super().check()
-        require(self.processes >= 1, "processes >= 1", processes=self.processes)
-        require(self.checkpoint_every >= 0, "checkpoint_every >= 0", checkpoint_every=self.checkpoint_every)
         self.setup  # noqa: B018  # raises an error if the profile or the game is invalid
 
     def settings(self) -> dict[str, object]:
@@ -98,7 +95,7 @@ class Qbert(SweepOptions):
         """The training of each method, each in its own folder."""
         options = {
             **{"seeds": self.seeds, "jobs": self.jobs, "engine": self.engine},
-            **{"checkpoint_every": self.checkpoint_every, "tensorboard": self.tensorboard},
+            **{"checkpoint_every": self.checkpoint_every, "tensorboard": self.tensorboard, "processes": self.processes},
         }
         methods = self.setup.methods(alone=self.alone)
         return {name: self.setup.training(name, members, folder, **options) for name, members in methods.items()}

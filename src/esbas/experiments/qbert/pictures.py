@@ -11,6 +11,7 @@ from matplotlib.patches import Rectangle
 
 from esbas import seeding
 from esbas.columns import Array
+from esbas.envs.atari import EMULATED_FPS
 from esbas.experiments.qbert.profiles import NETWORKS, Network
 from esbas.experiments.qbert.setup import QbertSetup
 from esbas.learners.deep.layout import NetworkLayout
@@ -23,7 +24,6 @@ from esbas.training.runs.plan import Plan
 
 FRAMES_BEFORE = 500  # of random actions, before the picture of the game
 SECONDS = 30  # of the recording, at the speed of the game
-FRAMES_PER_SECOND = 60  # of the game
 ENLARGED = 2  # pixels per pixel of the game
 _NETWORK_COLOURS = COLOURS[0], COLOURS[1], COLOURS[6]
 
@@ -114,11 +114,11 @@ def _draw_network(axes: Axes, network: Network, layout: NetworkLayout, *, y: flo
 def record(training: TrainingFolder, stored: StoredPolicy, path: Path, *, action_repeat: int) -> None:
     """Record the first seconds of a game that the policy plays without exploration, at the speed of the game."""
     task = training.plan.task(render_mode="rgb_array")
-    recording = Recording(fps=FRAMES_PER_SECOND / action_repeat)
+    recording = Recording(fps=EMULATED_FPS / action_repeat)
     try:
         learner = _built(stored, training.plan, task)
         try:
-            _play(task, greedy(learner), recording, steps=SECONDS * FRAMES_PER_SECOND // action_repeat)
+            _play(task, greedy(learner), recording, steps=SECONDS * EMULATED_FPS // action_repeat)
         finally:
             getattr(learner, "close", lambda: None)()
     finally:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from esbas.errors import MissingExtraError, unknown
+import gymnasium
+
+from esbas.envs import atari
+from esbas.errors import unknown
 from esbas.experiments.qbert.profiles import NETWORKS, Network, Profile
 from esbas.training import Recipe, Train, make_task, read_recipe
 from esbas.training.config import file_name
@@ -18,6 +21,7 @@ EVALUATED = 10  # episodes of each network's greedy policy at the end of a run
 _OPTIONS = {
     **{"rate": "rate", "gamma": "gamma", "double": "double", "n_step": "n_step", "optimizer": "optimizer", "batch": "batch"},
     **{"train_every": "update_every", "learning_starts": "replay_start", "sync_every": "sync_every"},
+    "initialization": "initialization",
 }
 """Options of a DQN, by name, and what they are called in a profile."""
 
@@ -36,14 +40,7 @@ def _letters(name: str) -> str:
 
 
 def _games() -> list[str]:
-    try:
-        import ale_py  # an extra
-        import cv2  # noqa: F401  # for Gymnasium's AtariPreprocessing
-        import gymnasium
-    except ImportError as error:
-        message = f"Atari games need {error.name}, but it is not installed"
-        raise MissingExtraError(f"{message}: pip install 'esbas[atari,deep]'") from error
-    gymnasium.register_envs(ale_py)
+    atari.register()
     return [found[1] for each in gymnasium.registry if (found := re.fullmatch(r"ALE/(\w+)-v5", each))]
 
 
@@ -67,7 +64,7 @@ class QbertSetup:
 
     @property
     def task(self) -> str:
-        return f"ale_py:ALE/{self.game}-v5(frameskip=1, repeat_action_probability={self.profile.sticky!r})"
+        return f"ALE/{self.game}-v5(frameskip=1, repeat_action_probability={self.profile.sticky!r})"
 
     @property
     def wrappers(self) -> tuple[str, ...]:
@@ -84,6 +81,7 @@ class QbertSetup:
         """The portfolio with these networks."""
         profile = self.profile
         lines = ["[replay]", f"capacity = {profile.memory}", f"stack = {profile.history}"]
+        lines += [f"clip_rewards = {_toml(profile.clip_rewards)}"]
         for name in members:
             lines += ["", "[[member]]", 'algorithm = "dqn"', f"name = {_toml(name)}"]
             lines += [f"{option} = {_toml(value)}" for option, value in self._options(name).items()]
@@ -94,7 +92,7 @@ class QbertSetup:
         epsilon = [profile.epsilon_first, profile.epsilon_last, profile.epsilon_steps]
         shape = {"hidden": [network.hidden], "convolutions": [list(layer) for layer in network.convolutions]}
         same = {option: getattr(profile, own) for option, own in _OPTIONS.items()}
-        return same | shape | {"corrected": False, "epsilon": epsilon}
+        return same | shape | {"corrected": False, "epsilon": epsilon, "overlap": True}
 
     def training(self, method: str, members: tuple[str, ...], folder: Path, **options: Any) -> TrainingFolder:
         """The training of one method, in a folder of its own, which all commands for trainings can open.
