@@ -6,7 +6,7 @@ docs/qbert.md describes the experiment, and what the paper leaves open.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from esbas.experiments.options import SweepOptions
 from esbas.experiments.qbert.profiles import Profile, find_profile
@@ -37,7 +37,7 @@ class Qbert(SweepOptions):
     game: str = "Qbert"
     """The Atari game: any of ale-py's, such as Breakout or ALE/Breakout-v5."""
     selector: str = "ssbas"
-    """How networks are chosen, as in esbas train: ssbas, esbas, uniform, "ssbas(xi=1)", any of `esbas bandits`, or module:Class."""
+    """How networks are chosen, as in esbas train: ssbas, esbas, uniform, "ssbas(xi=1)", any of esbas bandits, or module:Class."""
     alone: bool = False
     """Also train each of the six networks by itself, from its own games alone: six more runs, each of which updates one network.
     It can be added to finished results."""
@@ -93,10 +93,8 @@ class Qbert(SweepOptions):
 
     def trainings(self, folder: Path) -> "dict[str, TrainingFolder]":
         """The training of each method, each in its own folder."""
-        options = {
-            **{"seeds": self.seeds, "jobs": self.jobs, "engine": self.engine},
-            **{"checkpoint_every": self.checkpoint_every, "tensorboard": self.tensorboard, "processes": self.processes},
-        }
+        options: dict[str, Any] = {"seeds": self.seeds, "jobs": self.jobs, "engine": self.engine, "processes": self.processes}
+        options |= {"checkpoint_every": self.checkpoint_every, "tensorboard": self.tensorboard}
         methods = self.setup.methods(alone=self.alone)
         return {name: self.setup.training(name, members, folder, **options) for name, members in methods.items()}
 

@@ -22,7 +22,15 @@ LAST = 100
 WINDOW = 100
 """Episodes of a running mean in long runs; in shorter ones a tenth of the episodes."""
 POINTS = 400
-METHOD_HEADER = "method", "episodes", "agent steps", "score, last episodes", "score, whole run", "best policy, no exploration", "hours"
+METHOD_HEADER = (
+    "method",
+    "episodes",
+    "agent steps",
+    "score, last episodes",
+    "score, whole run",
+    "best policy, no exploration",
+    "hours",
+)
 EVALUATION_HEADER = "method", "network", "mean score", "min", "max", "episodes"
 
 
@@ -111,10 +119,7 @@ class QbertAnalysis:
             "evaluations": [dict(zip(EVALUATION_HEADER, row, strict=True)) for row in self.evaluation_table()],
             "best policy": about,
             "selections": dict(zip(MEMBERS, self.selected().tolist(), strict=True)),
-            "selection ratio": {
-                "episode": at,
-                **dict(zip(MEMBERS, self.shares(at, steps=False).mean(axis=0), strict=True)),
-            },
+            "selection ratio": {"episode": at, **dict(zip(MEMBERS, self.shares(at, steps=False).mean(axis=0), strict=True))},
         }
 
     def selected(self) -> Array:

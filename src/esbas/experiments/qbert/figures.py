@@ -25,8 +25,8 @@ def score_figure(analysis: QbertAnalysis, *, steps: bool = False) -> Figure:
         at = analysis.grid(name, steps=steps)
         scores, chosen = analysis.scores(name, at, steps=steps), name == analysis.selector
         within = observed(np.concatenate([run.values for run in analysis.runs[name]]))
-        look = {"colour": INK, "width": 2.6} if chosen else {"colour": COLOUR_OF[name], "width": 1.6}
-        curve_with_band(above, at, *estimates(scores), name if chosen else f"{name} alone", within=within, **look)
+        title, colour, width = (name, INK, 2.6) if chosen else (f"{name} alone", COLOUR_OF[name], 1.6)
+        curve_with_band(above, at, *estimates(scores), title, within=within, colour=colour, width=width)
     above.axhline(float(analysis.random.mean()), color=QUIET, linestyle=":", linewidth=1.6, label="random actions")
     over = f"{len(analysis.seeds)} runs, 95 % bands" if len(analysis.seeds) > 1 else "one run"
     means = f"running mean of {analysis.window} games" if analysis.window > 1 else "single games"
@@ -48,9 +48,10 @@ def _single_games(axes: Axes, analysis: QbertAnalysis, *, steps: bool) -> None:
     """Dots for the games of the selector, in the colour of the network that played."""
     (run,) = analysis.runs[analysis.selector]
     at = run.steps if steps else np.arange(1, len(run) + 1)
+    size = float(np.clip(60 / np.sqrt(len(run)), 1.8, 5.0))
     for name, colour in COLOUR_OF.items():
         own = run.learners == name
-        (dots,) = axes.plot(at[own], run.values[own], ".", color=colour, alpha=0.4, markersize=3.5, markeredgewidth=0)
+        (dots,) = axes.plot(at[own], run.values[own], "o", color=colour, alpha=0.5, markersize=size, markeredgewidth=0)
         dots.set_rasterized(True)  # there can be 100,000
 
 

@@ -8,8 +8,6 @@ from esbas.errors import require, unknown
 
 HEADER = "hyperparameter", "the paper prints", "profile paper", "profile laptop", "remark"
 NOT_GIVEN = "–"
-SCHEDULES = "replay_start", "target_every", "epsilon_steps"
-"""In agent steps: what a shorter run shortens."""
 
 
 def _setting(title: str, printed: str = NOT_GIVEN, remark: str = "") -> Any:
@@ -32,12 +30,8 @@ class Network:
 
 
 NETWORKS = (
-    Network(
-        name="small", convolutions=((16, 4, 2), (32, 4, 2)), hidden=128, printed="conv 4x4/2; conv 4x4/2; dense 128"
-    ),
-    Network(
-        name="large", convolutions=((16, 8, 4), (32, 4, 2)), hidden=256, printed="conv 8x8/4; conv 4x4/2; dense 256"
-    ),
+    Network(name="small", convolutions=((16, 4, 2), (32, 4, 2)), hidden=128, printed="conv 4x4/2; conv 4x4/2; dense 128"),
+    Network(name="large", convolutions=((16, 8, 4), (32, 4, 2)), hidden=256, printed="conv 8x8/4; conv 4x4/2; dense 256"),
     Network(
         name="huge",
         convolutions=((32, 8, 4), (64, 4, 2), (64, 3, 1)),
@@ -97,11 +91,12 @@ class Profile:
         In runs of fewer steps than the profile's, all schedules shrink in proportion, so that learning and exploitation start.
         """
         given = {"steps": steps, "memory": memory, "action_repeat": action_repeat, "update_every": update_every}
-        changed = replace(self, **{name: value for name, value in given.items() if value is not None})
-        share = min(1.0, changed.steps / self.steps)
-        shorter = {name: round(share * getattr(self, name)) for name in SCHEDULES}
-        least = {"replay_start": self.batch, "target_every": changed.update_every, "epsilon_steps": 1}
-        return replace(changed, **{name: max(least[name], length) for name, length in shorter.items()})
+        changed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        long = replace(self, **changed)
+        share = min(1.0, long.steps / self.steps)
+        least = {"replay_start": self.batch, "target_every": long.update_every, "epsilon_steps": 1}
+        shorter: dict[str, Any] = {name: max(low, round(share * getattr(self, name))) for name, low in least.items()}
+        return replace(long, **shorter)
 
     @property
     def sync_every(self) -> int:

@@ -76,12 +76,12 @@ def _sections(analysis: QbertAnalysis, options: "Qbert") -> list[Section]:
         Section(
             "Game and networks",
             figure="figure4",
-            caption="""The game (Figure 4 of the paper), what a network sees at the same time, and the three networks. Each has two
-            initialisations. Layers: channels x height x width, or the number of units.""",
+            caption="""The game (Figure 4 of the paper), what a network sees at the same time, and the three networks, each with
+            two initialisations. Layers: channels x height x width, or the number of units.""",
         ),
         Section(
             "Hyperparameters",
-            f"Profile `{options.profile}`.{shorter} Where the paper prints nothing, or a misprint, the remark says what we chose.",
+            f"Profile `{options.profile}`.{shorter} Remarks say what we chose where the paper prints nothing, or a misprint.",
             table=hyperparameters(values),
         ),
     ]

@@ -1,4 +1,4 @@
-"""What is compared: a selector over six DQNs and, if wanted, each of them alone. docs/qbert.md lists what the paper leaves open."""
+"""What is compared: a selector over six DQNs and, if wanted, each of them alone."""
 
 import json
 import re
@@ -19,11 +19,11 @@ COPIES = 2  # initialisations of each network
 MEMBERS = tuple(f"{network.name} {copy}" for network in NETWORKS for copy in range(1, COPIES + 1))
 EVALUATED = 10  # episodes of each network's greedy policy at the end of a run
 _OPTIONS = {
-    **{"rate": "rate", "gamma": "gamma", "double": "double", "n_step": "n_step", "optimizer": "optimizer", "batch": "batch"},
-    **{"train_every": "update_every", "learning_starts": "replay_start", "sync_every": "sync_every"},
-    "initialization": "initialization",
+    **{name: name for name in ("rate", "gamma", "double", "n_step", "optimizer", "initialization", "batch", "sync_every")},
+    "train_every": "update_every",
+    "learning_starts": "replay_start",
 }
-"""Options of a DQN, by name, and what they are called in a profile."""
+"""Options of a DQN, and what they are called in a profile."""
 
 
 def find_game(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,9 +53,8 @@ def run_sweep(options: "Qbert", results: Results) -> Array:
 
 def random_scores(setup: QbertSetup, seed: int) -> dict[str, Array]:
     """The scores of games in which all actions are drawn uniformly, for comparison."""
-    task, scores, steps = setup.make_task(), [], 0
-    values = np.zeros(int(task.action_space.n))
-    policy = EpsilonGreedy(lambda _: values, lambda: 1.0)
+    task, steps = setup.make_task(), 0
+    policy, scores = random_policy(task), list[float]()
     try:
         while len(scores) < FEWEST or (len(scores) < MOST and steps < SHARE * setup.profile.steps):
             rng = seeding.generator(seed, "random games", len(scores) + 1)
@@ -65,3 +64,9 @@ def random_scores(setup: QbertSetup, seed: int) -> dict[str, Array]:
     finally:
         task.close()
     return {"scores": np.array(scores)}
+
+
+def random_policy(task: Any) -> EpsilonGreedy:
+    """Draws all actions uniformly."""
+    values = np.zeros(int(task.action_space.n))
+    return EpsilonGreedy(lambda _: values, lambda: 1.0)
