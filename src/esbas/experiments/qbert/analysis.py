@@ -1,6 +1,5 @@
 """What the logs of the runs say: scores, selections, evaluations."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,14 +18,14 @@ from esbas.training.runs.one_run import run_folder
 
 LAST = 100
 """Episodes at the end of a run."""
-WINDOW = 100
-"""Episodes of a running mean in long runs; in shorter ones a tenth of the episodes."""
+WINDOWS = 100, 50, 20, 10, 5, 2, 1
+"""Episodes of a running mean: the first of these that is not more than a tenth of the shortest run."""
 POINTS = 400
 METHOD_HEADER = (
     "method",
     "episodes",
     "agent steps",
-    "score, last episodes",
+    f"score, last {LAST} episodes",
     "score, whole run",
     "best policy, no exploration",
     "hours",
@@ -51,7 +50,8 @@ class QbertAnalysis:
         self.runs = {name: [read_episodes(each) for each in own] for name, own in folders.items()}
         self.evaluations = {name: [read_evaluations(each) for each in own] for name, own in folders.items()}
         self.kept = {name: find_best(training) for name, training in trainings.items()}
-        self.window = min(WINDOW, math.ceil(min(len(run) for runs in self.runs.values() for run in runs) / 10))
+        shortest = min(len(run) for runs in self.runs.values() for run in runs)
+        self.window = next((window for window in WINDOWS if 10 * window <= shortest), 1)
 
     @property
     def best(self) -> tuple[str, StoredPolicy] | None:

@@ -14,6 +14,7 @@ from esbas.reporting.figures import curve_with_band, label, legend, new_panels, 
 COLOUR_OF = dict(zip(MEMBERS, (COLOURS[k] for k in (0, 4, 1, 5, 6, 3)), strict=True))
 """The two initialisations of a network have similar colours."""
 _X = {False: "episodes (games)", True: "agent steps"}
+SHOWN = 0.99  # of the single games; the highest would squeeze the curves
 
 
 def score_figure(analysis: QbertAnalysis, *, steps: bool = False) -> Figure:
@@ -53,6 +54,8 @@ def _single_games(axes: Axes, analysis: QbertAnalysis, *, steps: bool) -> None:
         own = run.learners == name
         (dots,) = axes.plot(at[own], run.values[own], "o", color=colour, alpha=0.5, markersize=size, markeredgewidth=0)
         dots.set_rasterized(True)  # there can be 100,000
+    means = [analysis.scores(name, analysis.grid(name, steps=steps), steps=steps).max() for name in analysis.runs]
+    axes.set_ylim(top=1.05 * max(*means, float(np.quantile(run.values, SHOWN)), 1.0))
 
 
 def _score_legend(axes: Axes, *, single: bool) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from esbas.experiments.qbert import pictures
 from esbas.experiments.qbert.analysis import EVALUATION_HEADER, LAST, METHOD_HEADER, QbertAnalysis
-from esbas.experiments.qbert.figures import score_figure
+from esbas.experiments.qbert.figures import SHOWN, score_figure
 from esbas.experiments.qbert.profiles import find_profile, hyperparameters
 from esbas.experiments.qbert.setup import MEMBERS
 from esbas.reporting import Results, Section, terminal
@@ -47,7 +47,8 @@ def publish(results: Results, options: "Qbert", random: "Array") -> None:
 def _sections(analysis: QbertAnalysis, options: "Qbert") -> list[Section]:
     values, own = options.values, find_profile(options.profile)
     window = f"Running means of the last {analysis.window} games" if analysis.window > 1 else "The score of each game"
-    band = "with 95 % bands over runs" if len(analysis.seeds) > 1 else "of one run"
+    dots = f"one run; the highest {1 - SHOWN:.0%} of the single games are not shown"
+    band = "with 95 % bands over runs" if len(analysis.seeds) > 1 else dots
     shorter = ""
     if values.steps < own.steps:
         shorter = f""" The run has {values.steps:,} of the {own.steps:,} agent steps of the profile, so replay start, target

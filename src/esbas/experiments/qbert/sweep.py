@@ -29,9 +29,9 @@ def open_results(options: "Qbert") -> Results:
     options.check()
     folder, settings = options.out or Path("esbas-qbert"), options.settings()
     if not (folder / CONFIG).is_file():
-        for training in options.trainings(folder).values():  # errors in the options are raised before a folder is created
-            training.config.check()
-            training.plan.start(options.seed).close()
+        training, *_ = options.trainings(folder).values()
+        training.config.check()
+        training.plan.start(options.seed).close()  # errors in the options are raised before a folder is created
     elif options.alone and read_config(folder)["config"] == plain(settings | {"alone": None}):
         results = Results(folder, command=options.command, config=settings | {"alone": None})
         results.change(settings, earlier={"alone": None})
