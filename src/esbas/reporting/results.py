@@ -114,7 +114,9 @@ class Results:
     def report(self, title: str, sections: Sequence[Section]) -> None:
         """Write report.html."""
         with file_errors(self.folder):
-            files = sorted(path.name for path in self.folder.iterdir() if path.suffix in (".json", ".csv", ".png", ".svg"))
+            files = sorted(
+                path.name for path in self.folder.iterdir() if path.suffix in (".json", ".csv", ".png", ".svg", ".gif")
+            )
             started = datetime.fromtimestamp((self.folder / CONFIG).stat().st_mtime, UTC)
         command, versions = self.command_line, self._versions
         text = page(title, sections, svg=self._svg, command=command, started=started, versions=versions, files=files)
