@@ -5,13 +5,14 @@ import statistics
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import esbas
 from esbas.experiments.qbert.profiles import PAPER
 from esbas.experiments.qbert.setup import QbertSetup
-from esbas.learners.deep import overlapped
+from esbas.learners.deep import excerpts, overlapped
 from esbas.runner import Budget
 
 BLOCK, BLOCKS, WARM_UP, FRAMES = 200, 7, 400, 100_000
@@ -62,7 +63,7 @@ def _block(run: esbas.Run) -> float:
 
 def _sampling() -> None:
     """The share of drawing and copying batches in the CPU time of a run in one process."""
-    run, spent, fill = _run(1), 0.0, overlapped.fill
+    run, spent, fill = _run(1), 0.0, excerpts.fill
 
     def timed(*arguments: Any) -> None:
         nonlocal spent
@@ -70,15 +71,12 @@ def _sampling() -> None:
         fill(*arguments)
         spent += time.process_time() - start
 
-    overlapped.fill = timed
-    try:
+    with mock.patch.object(overlapped, "fill", timed):
         start = time.process_time()
         for _ in range(3):
             _block(run)
         _compare("sampling / whole run", spent / (time.process_time() - start), 0.05)
-    finally:
-        overlapped.fill = fill
-        run.close()
+    run.close()
 
 
 def _memory() -> None:
