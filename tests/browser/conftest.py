@@ -18,6 +18,7 @@ COMMANDS = {
     "gridworld": "reproduce gridworld --runs 2 --episodes 1000",
     "bounds": "reproduce bounds --runs 2 --horizon 256",
     "dialogue": "reproduce dialogue --runs 2",
+    "qbert": "reproduce qbert --game klax --action-repeat 60 --steps 100 --memory 300 --no-tensorboard",
     "train": f"{TRAIN} --steps 1500 --seeds 0 1 2 --members random \"random(name='a second learner whose name is rather long')\" "
     "'training.plugins:Steady(action=7)'",  # it has faults: 7 is no action of the task
     SHORT: f"{TRAIN} --steps 300 --members random --selector uniform",

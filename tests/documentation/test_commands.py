@@ -46,7 +46,7 @@ def test_every_block_says_what_it_is():
     assert {page.name for page in SHELL_PAGES} >= {
         "README.md",
         *("tasks.md", "train.md", "plugins.md", "install.md", "metrics.md"),
-        *("gridworld.md", "dialogue.md", "theory.md"),
+        *("gridworld.md", "dialogue.md", "qbert.md", "theory.md"),
     }
 
 
@@ -108,6 +108,7 @@ def shortened(words):
         options = experiments.find_experiment(words[1]).__dataclass_fields__
         for name in ("runs", "episodes"):
             short += [f"--{name}", str(limits[name])] if name in options and f"--{name}" not in words else []
+        short += ["--steps", "60"] if "steps" in options and "--steps" not in words else []
     return short
 
 

@@ -24,7 +24,6 @@ from esbas.training.runs.plan import Plan
 
 FRAMES_BEFORE = 500  # of random actions, before the picture of the game
 SECONDS = 30  # of the recording, at the speed of the game
-ENLARGED = 2  # pixels per pixel of the game
 _NETWORK_COLOURS = COLOURS[0], COLOURS[1], COLOURS[6]
 
 
@@ -134,7 +133,7 @@ def _play(task: Any, policy: Any, recording: Recording, *, steps: int) -> None:
     rng = seeding.generator(0, "recording of the best policy")
     observation, _ = task.reset(seed=int(rng.integers(2**31)))
     for _ in range(steps):
-        recording.add(lambda: np.repeat(np.repeat(np.asarray(task.render()), ENLARGED, axis=0), ENLARGED, axis=1))
+        recording.add(task.render)
         observation, _, terminated, truncated, _ = task.step(policy.act(observation, rng))
         if terminated or truncated:
             break

@@ -1,0 +1,96 @@
+"""`esbas reproduce qbert` at sizes that take minutes: interrupted, with several processes and runs, and in a profile."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from esbas.cli import main
+from esbas.experiments.qbert.setup import MEMBERS
+
+pytestmark = pytest.mark.slow
+WAIT = 300.0  # seconds, because the machine may be busy
+LOGS = "episodes.csv", "evaluations.csv", "faults.csv"
+
+
+def words(out: Path, *more: str) -> list[str]:
+    small = ["--game", "klax", "--action-repeat", "60", "--memory", "300", "--no-tensorboard"]
+    return ["reproduce", "qbert", *small, *more, "--out", str(out)]
+
+
+def logs(out: Path) -> dict[str, str]:
+    found = {str(path.relative_to(out)): path.read_text() for path in out.rglob("*.csv") if path.name in LOGS}
+    return {name: text for name, text in found.items() if "/runs/" in name}
+
+
+@pytest.fixture
+def start():
+    """Start the program in a process group that is killed after the test."""
+    started = []
+
+    def new(arguments, log):
+        with log.open("a") as file:
+            command = [sys.executable, "-m", "esbas", *arguments]
+            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
+        return started[-1]
+
+    yield new
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_for_episodes(out, count, process):
+    path, end = out / "SSBAS" / "runs" / "seed-0" / "clock.json", time.monotonic() + WAIT
+    while time.monotonic() < end and process.poll() is None:
+        with suppress(OSError):
+            if json.loads(path.read_text())["episodes"] >= count:
+                return
+        time.sleep(0.02)
+    pytest.fail(f"the run did not reach episode {count}")
+
+
+def test_a_killed_run_continues_with_the_same_scores_in_any_number_of_processes(start, tmp_path):
+    whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
+    assert main(words(whole, "--steps", "150", "--processes", "1")) == 0
+    command = words(broken, "--steps", "150", "--checkpoint-every", "0", "--processes", "2")
+    for count in (2, 5):
+        process = start(command, log)
+        wait_for_episodes(broken, count, process)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, log.read_text()
+    assert start(command, log).wait(WAIT) == 0, log.read_text()
+    assert logs(broken) == logs(whole)
+    names = ("scores.csv", "selection.csv", "evaluations.csv")
+    assert [(broken / name).read_text() for name in names] == [(whole / name).read_text() for name in names]
+
+
+def test_networks_alone_and_several_runs(tmp_path, capsys):
+    first = words(tmp_path / "out", "--steps", "20", "--runs", "2", "--processes", "1")
+    assert main(first) == 0
+    selected = logs(tmp_path / "out")
+    assert main([*first, "--alone"]) == 0
+    assert "SSBAS: finished before." in capsys.readouterr().out
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert list(summary["methods"]) == ["SSBAS", *MEMBERS]
+    assert all(method["score, last 100 episodes"]["runs"] == 2 for method in summary["methods"].values())
+    assert logs(tmp_path / "out").items() > selected.items()
+    assert "Intervals and bands are over 2 runs" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_the_laptop_profile_learns_from_the_start(tmp_path):
+    out = tmp_path / "out"
+    assert main(["reproduce", "qbert", "--profile", "laptop", "--steps", "2000", "--out", str(out)]) == 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["methods"]["SSBAS"]["agent steps"] >= 2000
+    assert (out / "SSBAS" / "runs" / "seed-0" / "faults.csv").read_text().count("\n") == 1  # the header
+    events = list((out / "SSBAS" / "runs" / "seed-0" / "tensorboard").iterdir())
+    assert events
+    assert (out / "figure6.png").stat().st_size > 10_000
