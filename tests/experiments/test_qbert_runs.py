@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from esbas import archive
 from esbas.cli import main
+from esbas.experiments.qbert.profiles import LAPTOP
 from esbas.experiments.qbert.setup import MEMBERS
 
 pytestmark = pytest.mark.slow
@@ -90,7 +92,12 @@ def test_the_laptop_profile_learns_from_the_start(tmp_path):
     assert main(["reproduce", "qbert", "--profile", "laptop", "--steps", "2000", "--out", str(out)]) == 0
     summary = json.loads((out / "summary.json").read_text())
     assert summary["methods"]["SSBAS"]["agent steps"] >= 2000
-    assert (out / "SSBAS" / "runs" / "seed-0" / "faults.csv").read_text().count("\n") == 1  # the header
-    events = list((out / "SSBAS" / "runs" / "seed-0" / "tensorboard").iterdir())
-    assert events
+    directory = out / "SSBAS" / "runs" / "seed-0"
+    assert (directory / "faults.csv").read_text().count("\n") == 1  # the header
+    assert list((directory / "tensorboard").iterdir())
+    run, every = archive.read(directory / "checkpoint.npz", "run"), LAPTOP.update_every
+    start = LAPTOP.with_options(steps=2000, memory=None, action_repeat=None, update_every=None).replay_start
+    assert [each["learner"]["network"]["updates"] for each in run["roster"].values()] == [
+        run["steps"] // every - start // every
+    ] * 6
     assert (out / "figure6.png").stat().st_size > 10_000

@@ -151,7 +151,7 @@ def find_profile(name: str) -> Profile:
 
 
 def hyperparameters(used: Profile | None = None) -> tuple[Sequence[str], list[list[object]]]:
-    """All values as a table; with a column for those that a run used, where they differ from both profiles' for its size."""
+    """All values as a table, with a column for those of a run, if they are given."""
     header = list(HEADER) if used is None else [*HEADER[:-1], "this run", HEADER[-1]]
     rows: list[list[object]] = []
     for each in fields(Profile):
