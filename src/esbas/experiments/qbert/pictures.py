@@ -94,16 +94,16 @@ def _draw_network(axes: Axes, network: Network, layout: NetworkLayout, *, y: flo
     boxes += [(network.hidden, 0, "dense"), (layout.shapes[-1][0], 0, "dense")]
     places = np.linspace(LEFT, RIGHT, len(boxes))
     axes.text(0, y + 0.06, network.name, fontsize=13, fontweight="bold", color=INK, va="center")
-    axes.text(0, y - 0.17, f"{layout.size / 1e6:.2f} million\nweights", fontsize=9, color=QUIET, va="center", linespacing=1.2)
+    axes.text(0, y - 0.17, f"{layout.size / 1e6:.2f} million\nweights", fontsize=10, color=QUIET, va="center", linespacing=1.2)
     for place, (channels, side, kind) in zip(places, boxes, strict=True):
         width = 0.05 + 0.035 * np.sqrt(channels) if side else 0.09
         height = HIGH * side / 84 if side else HIGH * min(1.0, 0.07 * np.sqrt(channels) / 1.6 + 0.05)
         axes.add_patch(Rectangle((place - width / 2, y - height / 2), width, height, color=colour, alpha=0.85, linewidth=0))
         text = f"{channels} x {side} x {side}" if side else f"{channels}"
-        axes.text(place, y - HIGH / 2 - 0.03, text, fontsize=9, color=INK, ha="center", va="top")
+        axes.text(place, y - HIGH / 2 - 0.03, text, fontsize=10, color=INK, ha="center", va="top")
         if kind:
             step = places[1] - places[0]
-            axes.text(place - step / 2, y + 0.05, kind, fontsize=9, color=QUIET, ha="center", va="bottom")
+            axes.text(place - step / 2, y + 0.05, kind, fontsize=10, color=QUIET, ha="center", va="bottom")
             gap = 0.28
             axes.annotate(
                 "", (place - gap, y), (place - step + gap, y), arrowprops={"arrowstyle": "->", "color": QUIET, "linewidth": 1.2}

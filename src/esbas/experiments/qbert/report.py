@@ -77,8 +77,8 @@ def _sections(analysis: QbertAnalysis, options: "Qbert") -> list[Section]:
         Section(
             "Game and networks",
             figure="figure4",
-            caption="""The game (Figure 4 of the paper), what a network sees at the same time, and the three networks, each with
-            two initialisations. Layers: channels x height x width, or the number of units.""",
+            caption="The game (Figure 4 of the paper), what a network sees at the same time, and the three networks, each with "
+            "two initialisations. Layers: channels x height x width, or the number of units.",
         ),
         Section(
             "Hyperparameters",
