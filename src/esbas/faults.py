@@ -16,7 +16,7 @@ import numpy as np
 
 from esbas import archive, limits, schema, spaces
 from esbas.columns import Array
-from esbas.errors import SaveFileError, describe
+from esbas.errors import FileError, SaveFileError, describe
 from esbas.learner import Learner, Policy
 from esbas.schema import COUNT, Number
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
@@ -172,6 +172,8 @@ class Roster:
             end_fork(self.process)
             archive.check(own)
             state["learner"] = own
+        except FileError:  # the disk is full, for instance: no learner is to blame, and the last save file stays valid
+            raise
         except BaseException as error:
             self.blame(member, "state_dict", error)
             fault = self.faults.pop()

@@ -1,6 +1,5 @@
 """The shared memory against a plain list of transitions."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -12,58 +11,8 @@ from hypothesis import strategies as st
 from esbas import Trajectory, TrajectorySet, Transition
 from esbas.errors import InvalidValueError, SpaceError
 from esbas.learners.deep import replay_storage
-from esbas.learners.deep.replay import Batch, SharedReplay
-
-VECTORS = gym.spaces.Box(-np.inf, np.inf, (2,), np.float32)
-TWO = gym.spaces.Discrete(2)
-
-
-def task(observation_space: Any = VECTORS, action_space: Any = TWO) -> Any:
-    return SimpleNamespace(observation_space=observation_space, action_space=action_space)
-
-
-def walk(lengths: list[int], *, truncated: bool = False, seed: int = 0) -> list[Transition]:
-    """Episodes of vectors. As in the loop, `next_observation` is the same object as the next `observation`."""
-    rng, steps = np.random.default_rng(seed), []
-    for length in lengths:
-        seen = rng.normal(size=2).astype(np.float32)
-        for t in range(length):
-            following, last = rng.normal(size=2).astype(np.float32), t == length - 1
-            ends = last and not truncated, last and truncated
-            steps.append(Transition(seen, int(rng.integers(2)), float(np.float32(rng.normal())), following, *ends))
-            seen = following
-    return steps
-
-
-def stacked_walk(lengths: list[int], *, stack: int = 4, seed: int = 0) -> list[Transition]:
-    """Episodes of stacks of 3 x 3 frames whose first stack has `stack` different frames."""
-    rng, steps = np.random.default_rng(seed), []
-    for length in lengths:
-        frames = rng.integers(256, size=(length + stack, 3, 3)).astype(np.uint8)
-        for t in range(length):
-            seen, following = frames[t : t + stack], frames[t + 1 : t + stack + 1]
-            steps.append(Transition(seen, int(rng.integers(2)), float(t), following, t == length - 1, False))
-    return steps
-
-
-def filled(steps: list[Transition], space: Any = VECTORS, *, capacity: int = 100, stack: int = 1) -> SharedReplay:
-    replay = SharedReplay(task(space), capacity=capacity, stack=stack)
-    for step in steps:
-        replay.add(step)
-    return replay
-
-
-def expect(batch: Batch, steps: list[Transition]) -> None:
-    np.testing.assert_array_equal(batch.observations, [step.observation for step in steps])
-    np.testing.assert_array_equal(batch.actions, [step.action for step in steps])
-    np.testing.assert_array_equal(batch.returns, [step.reward for step in steps])
-    np.testing.assert_array_equal(batch.next_observations, [step.next_observation for step in steps])
-    np.testing.assert_array_equal(batch.terminated, [step.terminated for step in steps])
-
-
-def everything(replay: SharedReplay) -> Batch:
-    """All transitions, the oldest first."""
-    return replay.batch(replay.rows(np.arange(replay.added - len(replay), replay.added) % replay.capacity))
+from esbas.learners.deep.replay import SharedReplay
+from learners.memories import TWO, VECTORS, everything, expect, filled, stacked_walk, task, walk
 
 
 @settings(deadline=None, max_examples=50)
@@ -219,7 +168,7 @@ def test_too_little_memory_raises_before_anything_starts(monkeypatch: pytest.Mon
     images = task(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8))
     with pytest.raises(InvalidValueError, match=r"1,000,000 transitions need 28\.2 GB and 1\.0 GB are free"):
         SharedReplay(images, capacity=1_000_000)
-    with pytest.raises(InvalidValueError, match="lower its capacity"):
+    with pytest.raises(InvalidValueError, match=r"need 7\.1 GB .*: lower its capacity"):
         SharedReplay(images, capacity=1_000_000, stack=4)
     SharedReplay(images, capacity=1_000, stack=4)
 

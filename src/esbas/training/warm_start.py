@@ -33,10 +33,10 @@ class SavedMember:
     state: Any  # None if it could not be saved
 
     def build(self, context: BuildContext) -> Learner:
-        """Build it as it was. The algorithm must be one that the new portfolio names, too."""
+        """Build it as it was, but without its replay memory. The algorithm must be one that the new portfolio names, too."""
         memory = checked(SharedReplay, self.replay, kind="[replay]", reserved=RESERVED)
         (spec,) = read_members([{"algorithm": self.algorithm, **self.options}], source="its portfolio")
-        return dataclasses.replace(spec, name=self.name).build(dataclasses.replace(context, memory=memory))
+        return dataclasses.replace(spec, name=self.name).build(dataclasses.replace(context, memory=memory, acting=True))
 
 
 def start_from(members: Sequence[MemberSpec], learners: Sequence[Learner], context: BuildContext, *, folder: str | None) -> None:

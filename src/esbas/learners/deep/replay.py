@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Hashable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from esbas import spaces
 from esbas.columns import Array
-from esbas.errors import InvalidValueError, SpaceError, require
-from esbas.learners.deep.replay_checks import SETTINGS, check_state
-from esbas.learners.deep.replay_storage import Layout, MemoryArrays, Pool, require_memory
+from esbas.errors import InvalidValueError, SaveFileError, SpaceError, require
+from esbas.learners.deep.replay_checks import SETTINGS, check_integers, check_state
+from esbas.learners.deep.replay_files import SHAPES, RowFiles, packed, unpacked
+from esbas.learners.deep.replay_storage import Layout, MemoryArrays, Pool, layout_of, require_memory
 from esbas.trajectory import TrajectorySet, Transition
 
 
@@ -56,12 +58,11 @@ class SharedReplay:
         require(processes >= 1, "processes >= 1", processes=processes)
         self.observation_space, self.action_space = env.observation_space, env.action_space
         self.capacity, self.stack, self.clip_rewards, self.processes = capacity, stack, clip_rewards, processes
-        self.folder = folder
-        self._shape, dtype = _layout(self.observation_space, "observation")
+        self._shape, dtype = layout_of(self.observation_space, "observation")
         stacked = stack == 1 or (1 < stack < 256 and self._shape[:1] == (stack,))
         rule, remedy = "stack is 1, or the length of an observation's first axis", "set stack = 1, or stack the frames"
         require(stacked, rule, f"{remedy} by FrameStackObservation", stack=stack, shape=self._shape)
-        frame, done = (self._shape[1:] if stack > 1 else self._shape, dtype), _layout(self.action_space, "action")
+        frame, done = (self._shape[1:] if stack > 1 else self._shape, dtype), layout_of(self.action_space, "action")
         self._scales = not spaces.is_discrete(self.action_space)
         both = self.observation_space, self.action_space
         self._labels, self._actions = (spaces.allowed_actions(space) if spaces.is_discrete(space) else None for space in both)
@@ -73,8 +74,14 @@ class SharedReplay:
         self._rows = capacity + stack - 1  # the oldest ones only complete the stacks of later ones
         require_memory(columns.values(), rows=self._rows, capacity=capacity)
         self._columns = {name: np.zeros((self._rows, *shape), dtype) for name, (shape, dtype) in columns.items()}
+        allowed = {"frames": self._labels, "tail_items": self._labels, "actions": self._actions}
+        self._integers = {name: each for name, each in allowed.items() if each}
         self._tails = Pool(self._rows, *frame)  # next observations, where the next row is not the next step
         self._heads = Pool(self._rows, (stack - 1, *frame[0]), dtype)  # the older frames of a segment's first stack
+        self._pools = {"tail": self._tails, "head": self._heads}
+        self._files = (
+            None if folder is None else RowFiles(folder, self._columns, check=partial(check_integers, ranges=self._integers))
+        )
         self.added, self.episodes = 0, 0  # in total, including those that were overwritten
         self.before_change: list[Callable[[], None]] = []  # called before each change
         self.groups: dict[Hashable, Any] = {}  # learners that train together
@@ -228,13 +235,19 @@ class SharedReplay:
             raise InvalidValueError(f"frames must shift by one per step, but these do not: use stack=1 instead of {self.stack}")
 
     def state_dict(self) -> dict[str, Any]:
-        """Until the next change, every call returns the same arrays, so that a save file contains them once."""
+        """Until the next change, every call returns the same arrays, so that a save file contains them once.
+
+        A large memory writes the rows that are new since the last call into its folder, and the state lists the files.
+        """
         moment, references = self._snapshot
         arrays = {name: array for name, reference in references.items() if (array := reference()) is not None}
         if moment != self.added or len(arrays) < len(references) or not arrays:
-            arrays = {name: column[: self.added].copy() for name, column in self._columns.items()}
-            for name, pool in (("tail", self._tails), ("head", self._heads)):
-                arrays |= {f"{name}_{key}": array for key, array in pool.state_dict().items()}
+            if self._files is not None and self._files.large and self.added:
+                arrays = self._files.save(self.added) | packed(self._pools)
+            else:
+                arrays = {name: column[: self.added].copy() for name, column in self._columns.items()}
+                for name, pool in self._pools.items():
+                    arrays |= {f"{name}_{key}": array for key, array in pool.state_dict().items()}
             self._snapshot = self.added, {name: weakref.ref(array) for name, array in arrays.items()}
         settings = {name: getattr(self, name) for name in SETTINGS}
         return settings | {"added": self.added, "episodes": self.episodes, "open": self._following is not None} | arrays
@@ -243,32 +256,30 @@ class SharedReplay:
         """States saved by earlier versions have no log-probabilities, which are unknown, and rewards that were not clipped."""
         if isinstance(state, dict):
             state = {"clip_rewards": False, **state}
-        if isinstance(state, dict) and "log_probs" not in state and isinstance(state.get("rewards"), np.ndarray):
+        on_disk = isinstance(state, dict) and "files" in state
+        if on_disk:
+            state = unpacked(state, self._pools, rows=self._rows)
+        elif isinstance(state, dict) and "log_probs" not in state and isinstance(state.get("rewards"), np.ndarray):
             state = state | {"log_probs": np.full_like(state["rewards"], np.nan)}
-        labels = {name: self._labels for name in ("frames", "tail_items") if self._labels}
-        actions = {"actions": self._actions} if self._actions else {}
-        pools = {"tail": self._tails.items, "head": self._heads.items}
-        check_state(state, columns=self._columns, pools=pools, integers=labels | actions)
+        columns, others = ({}, SHAPES) if on_disk else (self._columns, {})
+        pools = {name: pool.items for name, pool in self._pools.items()}
+        check_state(state, columns=columns, rows=self._rows, pools=pools, integers=self._integers, others=others)
         for name in SETTINGS:
             require(
                 state[name] == getattr(self, name), f"{name} is as it was saved", "build the same replay", **{name: state[name]}
             )
-        for name, column in self._columns.items():
-            column[: len(state[name])] = state[name]
-        for name, pool in (("tail", self._tails), ("head", self._heads)):
+        if not on_disk:
+            for name, column in self._columns.items():
+                column[: len(state[name])] = state[name]
+            if self._files is not None:
+                self._files.needed = []
+        elif self._files is not None:
+            self._files.load(state, added=state["added"], present=self.added)
+        else:
+            message = "a replay memory whose rows are in a folder must be loaded with that folder, but has none"
+            raise SaveFileError(f"{message}: pass it as `folder`")
+        for name, pool in self._pools.items():
             pool.load_state_dict({key: state[f"{name}_{key}"] for key in ("rows", "items")})
-        self.added, self.episodes, self._newest = state["added"], state["episodes"], None
+        self.added, self.episodes, self._newest, self._snapshot = state["added"], state["episodes"], None, (0, {})
         newest = np.array([(self.added - 1) % self._rows])
         self._following = self.next_observations(newest)[0] if state["open"] else None
-
-
-def _layout(space: Any, kind: str) -> Layout:
-    """The shape and type of the elements of a space."""
-    if spaces.is_discrete(space):
-        return (), np.dtype(np.int64)
-    shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
-    if shape is None or dtype is None or (kind == "action" and not hasattr(space, "low")):
-        allowed = "Discrete or Box" if kind == "action" else "Discrete, Box or another space of arrays"
-        remedy = "wrap the environment, for instance in FlattenObservation" if kind == "observation" else "wrap the environment"
-        raise SpaceError(f"the {kind} space of a replay memory must be {allowed}, but is {space}: {remedy}")
-    return tuple(shape), np.dtype(dtype)

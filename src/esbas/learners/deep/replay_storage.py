@@ -1,4 +1,4 @@
-"""Storage for a replay memory: items outside the ring buffer, and a check of the free memory."""
+"""Storage for a replay memory: what a row is, items outside the ring buffer, and a check of the free memory."""
 
 import math
 from collections.abc import Iterable
@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from esbas import spaces
 from esbas.columns import Array
-from esbas.errors import InvalidValueError
+from esbas.errors import InvalidValueError, SpaceError
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]  # the shape and type of one row
 
@@ -68,6 +69,18 @@ class Pool:
             self.release(int(row))
         for row, item in zip(state["rows"], state["items"], strict=True):
             self.put(int(row), item)
+
+
+def layout_of(space: Any, kind: str) -> Layout:
+    """The shape and type of the elements of a space."""
+    if spaces.is_discrete(space):
+        return (), np.dtype(np.int64)
+    shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
+    if shape is None or dtype is None or (kind == "action" and not hasattr(space, "low")):
+        allowed = "Discrete or Box" if kind == "action" else "Discrete, Box or another space of arrays"
+        remedy = "wrap the environment, for instance in FlattenObservation" if kind == "observation" else "wrap the environment"
+        raise SpaceError(f"the {kind} space of a replay memory must be {allowed}, but is {space}: {remedy}")
+    return tuple(shape), np.dtype(dtype)
 
 
 def require_memory(layouts: Iterable[Layout], *, rows: int, capacity: int) -> None:

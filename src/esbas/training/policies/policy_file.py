@@ -73,6 +73,7 @@ class StoredPolicy:
             memory=plan.recipe.memory,
             steps=plan.steps or plan.episodes or 1,  # for schedules, which acting does not need
             seed=self.seed,
+            acting=True,
         )
         member.check_spaces(context)
         learner = dataclasses.replace(member, isolate=member.isolate if isolate is None else isolate).build(context)

@@ -11,6 +11,7 @@ from esbas import spaces
 from esbas.errors import InvalidValueError
 from esbas.learner import Learner
 from esbas.learners import SharedReplay
+from esbas.learners.deep.replay_unused import UnusedReplay
 from esbas.training.options import checked, parameters_of
 
 DISCRETE, CONTINUOUS, OTHER = "discrete", "continuous", "other"
@@ -38,10 +39,13 @@ class BuildContext:
     seed: int
     folder: Path | None = None  # where a large replay memory writes its rows
     processes: int = 1  # that train networks with convolutions
+    acting: bool = False  # whether the learners will act, and not learn
 
     @cached_property
     def replay(self) -> SharedReplay:
         """The replay memory, created at its first use."""
+        if self.acting:
+            return UnusedReplay(self, **self.memory)
         return SharedReplay(self, folder=self.folder, processes=self.processes, **self.memory)
 
 

@@ -45,10 +45,13 @@ class MemberSpec:
             check_spaces(self.algorithm, context)
 
     def build(self, context: BuildContext) -> Learner:
-        """Build the learner. An isolated one is built in a separate process, with a separate replay memory."""
+        """Build the learner. An isolated one is built in a separate process, with a separate replay memory.
+
+        Its states are also requested between two saves of the run, so its memory is part of them.
+        """
         with error_context(self.where, rule="must fit the task"):
             if self.isolate:
-                return Isolated(partial(_build, self, dataclasses.replace(context)))
+                return Isolated(partial(_build, self, dataclasses.replace(context, folder=None, processes=1)))
             return _build(self, context)
 
 
