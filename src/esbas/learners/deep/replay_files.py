@@ -96,6 +96,7 @@ class RowFiles:
             return
         for _ in self._blocks(needed):  # checks everything
             pass
+        self.needed = []  # the rows are those of no state until all are loaded
         for first, columns in self._blocks(needed):
             where = np.arange(first, first + len(columns["rewards"])) % self._rows
             for name, values in columns.items():
