@@ -4,10 +4,12 @@ Each FOLDER is one of `esbas reproduce qbert`: of a run, whose tables and figure
 profile. The table of hyperparameters comes from the code.
 """
 
+import csv
 import sys
+from contextlib import suppress
 from pathlib import Path
 
-from page import command, copy_figures, csv_table, fill, read, table
+from page import command, copy_figures, fill, read, table
 
 from esbas.experiments.qbert.profiles import hyperparameters
 
@@ -20,7 +22,7 @@ def main(folders: list[Path]) -> None:
         parts["cost"] = cost_table(estimates)
     for results in folders:
         if results not in estimates:
-            copy_figures(results, {"figure4": "qbert-game", "figure6": "qbert-scores", "figure6-steps": "qbert-steps"})
+            copy_figures(results, {"figure4": "qbert-game", "figure6": "qbert-scores"})
             parts["run"] = run_text(results)
     fill("qbert.md", parts)
 
@@ -28,7 +30,21 @@ def main(folders: list[Path]) -> None:
 def run_text(results: Path) -> str:
     """The section about a run."""
     shown = "![Scores and selections over games](figures/qbert-scores.png)"
-    return "\n\n".join([command(results), shown, csv_table(results / "methods.csv"), csv_table(results / "evaluations.csv")])
+    return "\n\n".join([command(results), shown, rounded(results / "methods.csv"), rounded(results / "evaluations.csv")])
+
+
+def rounded(path: Path) -> str:
+    """A CSV file as a table, with three digits of each number. Unknown values become dashes."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return table(header, [[number(cell) for cell in row] for row in rows])
+
+
+def number(cell: str) -> str | None:
+    """The cell, rounded if it is a number."""
+    with suppress(ValueError):
+        return short(float(cell))
+    return cell or None
 
 
 def cost_table(folders: list[Path]) -> str:

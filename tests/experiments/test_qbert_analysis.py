@@ -56,6 +56,7 @@ def test_costs_follow_from_the_rates():
         gpu_update={"small": 0.001, "large": 0.001, "huge": 0.002},
         weights={"small": 1_000_000, "large": 1_000_000, "huge": 2_000_000},
         process=5e8,
+        libraries=1e8,
         disk_per_frame=100.0,
     )
     rows = {str(what): value for what, value, _ in estimate(rates, PAPER, cores=2)}
@@ -68,7 +69,7 @@ def test_costs_follow_from_the_rates():
     assert rows["the same with six networks alone"] == pytest.approx(7 * acting + 2 * training)
     assert rows["updates of six networks on a GPU"] == pytest.approx(497_500 * 2 * 0.004 / 3600)
     assert rows["replay memory, compressed"] == pytest.approx(0.1)
-    assert rows["3 processes with PyTorch"] == pytest.approx(1.5)
+    assert rows["3 processes with PyTorch"] == pytest.approx(1.6)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What a profile would take, computed from rates that are measured on this machine within seconds."""
 
-import resource
+import re
 import tempfile
 import time
 from collections.abc import Callable
@@ -42,7 +42,8 @@ class Rates:
     update: dict[str, float]  # seconds per update, by network, with sampling
     gpu_update: dict[str, float] | None  # the same on a GPU; None if there is none
     weights: dict[str, int]  # by network
-    process: float  # bytes of this process without the replay memory
+    process: float  # bytes of a process without the replay memory
+    libraries: float  # bytes that all processes share
     disk_per_frame: float  # bytes
 
 
@@ -75,7 +76,7 @@ def estimate(rates: Rates, profile: Profile, *, cores: int) -> list[list[object]
     on_gpu = "not measured here: no GPU" if gpu is None else gpu
     frames = (profile.memory + profile.history - 1) * (FRAME + OTHERS) / GIGABYTE
     networks = COPIES * sum(rates.weights.values()) * 4 * ARRAYS / GIGABYTE
-    processes = (1 + cores) * rates.process / GIGABYTE
+    processes = ((1 + cores) * rates.process + rates.libraries) / GIGABYTE
     stored = profile.memory * rates.disk_per_frame / GIGABYTE
     rows: list[list[object]] = [
         ["game and preprocessing", 1000 * rates.step, "ms per agent step"],
@@ -90,7 +91,7 @@ def estimate(rates: Rates, profile: Profile, *, cores: int) -> list[list[object]
         ["updates of six networks on a GPU", on_gpu, "GPU-hours"],
         ["replay memory", frames, "GB of memory"],
         ["networks, targets and optimisers", networks, "GB of memory"],
-        [f"{1 + cores} processes with PyTorch", processes, "GB of memory, at most"],
+        [f"{1 + cores} processes with PyTorch", processes, "GB of memory"],
         ["memory in total", frames + networks + processes, "GB of memory"],
         ["replay memory, compressed", stored, "GB on disk"],
         ["networks in a checkpoint", networks * 5 / ARRAYS, "GB on disk"],
@@ -121,7 +122,8 @@ def measure(setup: QbertSetup) -> Rates:
         update={name: each["update"] for name, each in measured.items()},
         gpu_update=fast,
         weights={name: int(each["weights"]) for name, each in measured.items()},
-        process=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
+        process=_resident("RssAnon"),
+        libraries=_resident("RssFile"),
         disk_per_frame=max(each["disk"] for each in measured.values()),
     )
 
@@ -161,6 +163,13 @@ def _measure_network(
             for learner in learners:
                 learner.close()
     return {"act": act, "update": update, "weights": weights, "disk": disk}
+
+
+def _resident(kind: str) -> float:
+    """Bytes of this process in memory: "RssAnon", its own, or "RssFile", of files. 0 if the system does not report them."""
+    path = Path("/proc/self/status")
+    found = re.search(rf"{kind}:\s+(\d+) kB", path.read_text()) if path.exists() else None
+    return 0.0 if found is None else 1024.0 * int(found[1])
 
 
 def _learn(learners: list[Any], transition: Transition) -> None:
