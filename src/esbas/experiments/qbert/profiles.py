@@ -54,7 +54,7 @@ class Profile:
     batch: int = _setting("minibatch size", "32")
     memory: int = _setting("replay memory size [frames]", "10⁶")
     replay_start: int = _setting(
-        "replay start size [agent steps]", "5·10⁻⁴", "a misprint: read as 5·10⁴; nobody learns, and all explore, before"
+        "replay start size [agent steps]", "5·10⁻⁴", "a misprint: read as 5·10⁴; nobody learns before"
     )
     history: int = _setting("agent history length [frames]", "4")
     target_every: int = _setting(
