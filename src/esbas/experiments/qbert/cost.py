@@ -28,7 +28,7 @@ SECONDS = 1.5  # of processor time for each measurement
 ROWS = 10_000  # of the memory that is measured: large enough to be written to files of its own
 FEWEST = 300  # transitions to measure with
 FRAME, OTHERS = 84 * 84, 26  # bytes of a row of the replay memory: its image; action, reward and bookkeeping
-ARRAYS = 7  # of each network: two versions of the weights, target, and up to two moments, each in two versions
+ARRAYS = {"rmsprop": 5, "adam": 7}  # of each network: target, and two versions of the weights and of each moment
 GIGABYTE = 1e9
 HEADER = "what", "value", "unit"
 
@@ -75,7 +75,8 @@ def estimate(rates: Rates, profile: Profile, *, cores: int) -> list[list[object]
     gpu = None if rates.gpu_update is None else updates * COPIES * sum(rates.gpu_update.values()) / 3600
     on_gpu = "not measured here: no GPU" if gpu is None else gpu
     frames = (profile.memory + profile.history - 1) * (FRAME + OTHERS) / GIGABYTE
-    networks = COPIES * sum(rates.weights.values()) * 4 * ARRAYS / GIGABYTE
+    array = COPIES * sum(rates.weights.values()) * 4 / GIGABYTE
+    networks = ARRAYS[profile.optimizer] * array
     processes = ((1 + cores) * rates.process + rates.libraries) / GIGABYTE
     stored = profile.memory * rates.disk_per_frame / GIGABYTE
     rows: list[list[object]] = [
@@ -94,7 +95,7 @@ def estimate(rates: Rates, profile: Profile, *, cores: int) -> list[list[object]
         [f"{1 + cores} processes with PyTorch", processes, "GB of memory"],
         ["memory in total", frames + networks + processes, "GB of memory"],
         ["replay memory, compressed", stored, "GB on disk"],
-        ["networks in a checkpoint", networks * 5 / ARRAYS, "GB on disk"],
+        ["networks in a checkpoint", (4 if profile.optimizer == "rmsprop" else 5) * array, "GB on disk"],
     ]
     return rows
 
@@ -103,13 +104,15 @@ def measure(setup: QbertSetup) -> Rates:
     """Play random games, then let each network act and learn."""
     task = setup.make_task()
     try:
-        with Progress("measuring", total=1 + len(NETWORKS)) as progress:
+        with Progress("measuring", total=2 + len(NETWORKS)) as progress:
             transitions, step = _random_games(task)
             progress.advance("the game")
             measured = {}
             for network in NETWORKS:
                 measured[network.name] = _measure_network(setup, network, task, transitions, device="cpu")
                 progress.advance(f"network {network.name}")
+            process, libraries = _measure_process(setup, task, transitions)
+            progress.advance("a process")
         fast = None
         if torch.cuda.is_available():
             found = {each.name: _measure_network(setup, each, task, transitions, device="cuda") for each in NETWORKS}
@@ -122,8 +125,8 @@ def measure(setup: QbertSetup) -> Rates:
         update={name: each["update"] for name, each in measured.items()},
         gpu_update=fast,
         weights={name: int(each["weights"]) for name, each in measured.items()},
-        process=_resident("RssAnon"),
-        libraries=_resident("RssFile"),
+        process=process,
+        libraries=libraries,
         disk_per_frame=max(each["disk"] for each in measured.values()),
     )
 
@@ -165,9 +168,30 @@ def _measure_network(
     return {"act": act, "update": update, "weights": weights, "disk": disk}
 
 
-def _resident(kind: str) -> float:
-    """Bytes of this process in memory: "RssAnon", its own, or "RssFile", of files. 0 if the system does not report them."""
-    path = Path("/proc/self/status")
+def _measure_process(setup: QbertSetup, task: Any, transitions: list[Transition]) -> tuple[float, float]:
+    """Bytes of a process that trains: its own, and those of libraries. The one that acts has as many, beside the frames."""
+    often = replace(setup.profile, memory=ROWS, update_every=1, replay_start=setup.profile.batch)
+    recipe = replace(setup, profile=often).recipe(tuple(f"{NETWORKS[-1].name} {copy}" for copy in range(1, COPIES + 1)))
+    before, learners = _children(), recipe.build(task, steps=often.steps, seed=0, processes=2)
+    try:
+        for transition in transitions[: often.replay_start + often.n_step + 2]:  # some updates
+            _learn(learners, transition)
+        found = [[_resident(process, kind) for kind in ("RssAnon", "RssFile")] for process in _children() - before]
+    finally:
+        for learner in learners:
+            learner.close()  # type: ignore[attr-defined]  # all are DQNs
+    own, files = (max(each, default=0.0) for each in zip(*found, strict=True)) if found else (0.0, 0.0)
+    return own, files
+
+
+def _children() -> set[str]:
+    """The numbers of the processes that this one has started."""
+    return {number for path in Path("/proc/self/task").glob("*/children") for number in path.read_text().split()}
+
+
+def _resident(process: str, kind: str) -> float:
+    """Bytes of a process in memory: "RssAnon", its own, or "RssFile", of files. 0 if the system does not report them."""
+    path = Path(f"/proc/{process}/status")
     found = re.search(rf"{kind}:\s+(\d+) kB", path.read_text()) if path.exists() else None
     return 0.0 if found is None else 1024.0 * int(found[1])
 

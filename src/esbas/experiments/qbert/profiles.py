@@ -53,9 +53,7 @@ class Profile:
     update_every: int = _setting("update frequency [agent steps per update]", "20", "usually 4")
     batch: int = _setting("minibatch size", "32")
     memory: int = _setting("replay memory size [frames]", "10⁶")
-    replay_start: int = _setting(
-        "replay start size [agent steps]", "5·10⁻⁴", "a misprint: read as 5·10⁴; nobody learns before"
-    )
+    replay_start: int = _setting("replay start size [agent steps]", "5·10⁻⁴", "a misprint: read as 5·10⁴; nobody learns before")
     history: int = _setting("agent history length [frames]", "4")
     target_every: int = _setting(
         "target network update [agent steps]", "5·10⁴", "no unit: read as agent steps, not as updates of the network"
