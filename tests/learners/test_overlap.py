@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -132,30 +131,6 @@ def test_a_process_that_dies_in_the_same_update_again_and_again_is_a_fault(opene
     with pytest.raises(IsolationError, match="was killed 3 times in the same one: see its output"):
         feed([learner], walk(40))
     assert np.isfinite(learner.values(PROBE)).all()  # with its last weights
-
-
-def test_processes_end_with_their_parent(tmp_path: Path) -> None:
-    """Also if it is killed: a child of this process starts workers, kills itself, and nothing may be left."""
-    marker = tmp_path / "workers"
-    if (child := os.fork()) == 0:
-        learners = portfolio(2)
-        feed(learners, walk(40))
-        marker.write_text(" ".join(map(str, children())))
-        os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
-    workers = [int(word) for word in marker.read_text().split()]
-    assert len(workers) == 2
-    deadline = time.monotonic() + 60
-    while any(Path(f"/proc/{worker}/cmdline").exists() and _running(worker) for worker in workers):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def _running(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_an_update_that_is_not_finite_is_skipped_and_reported() -> None:

@@ -1,0 +1,80 @@
+"""A training in several processes, killed with signal 9: nothing is left running, and it resumes with the same results."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from esbas import archive
+from esbas.training import Train
+from training.programs import assert_same, numbers, train_without_report
+
+WAIT = 300.0  # seconds, because the machine may be busy
+MEMBER = "dqn(hidden=[16], convolutions=[[4, 8, 8]], batch=8, learning_starts=10, train_every=2, overlap=true, rate={})"
+
+
+def config(out: Path, processes: int) -> Train:
+    return Train(
+        "ALE/Klax-v5",
+        env_kwargs=("frameskip=1",),
+        wrappers=("AtariPreprocessing(frame_skip=60)", "FrameStackObservation(stack_size=4)"),
+        members=tuple(MEMBER.format(rate) for rate in (0.001, 0.01)),
+        steps=120,
+        eval_episodes=1,
+        tensorboard=False,
+        checkpoint_every=0,
+        processes=processes,
+        out=out,
+    )
+
+
+def test_a_killed_training_leaves_no_process_and_resumes_with_the_same_results(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    train_without_report(config(whole, 1))
+    if (child := os.fork()) == 0:  # quicker than another program: everything is imported
+        train_without_report(config(broken, 2))
+        os._exit(1)
+    try:
+        _wait_for(lambda: _episodes(broken) >= 2)
+        workers = Path(f"/proc/{child}/task/{child}/children").read_text().split()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    assert len(workers) == 2
+    _wait_for(lambda: not any(map(_is_running, workers)))
+    assert _episodes(broken) < _episodes(whole)
+    train_without_report(config(broken, 1))
+    assert_same(_results(whole), _results(broken))
+
+
+def _results(out: Path) -> tuple[bytes, dict[str, object]]:
+    """Scores and the state of the run, without the list of files with stored frames: there is one per checkpoint."""
+    episodes, state = numbers(out)
+    for member in state["roster"].values():
+        for name in ("files", "digests"):
+            del member["learner"]["replay"][name]
+    return episodes, state
+
+
+def _episodes(out: Path) -> int:
+    with suppress(ValueError):  # it is being written
+        return int(archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"])
+    return 0
+
+
+def _wait_for(condition) -> None:
+    end = time.monotonic() + WAIT
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail(f"it did not happen within {WAIT} s")
+        time.sleep(0.02)
+
+
+def _is_running(process: str) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
