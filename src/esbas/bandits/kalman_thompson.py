@@ -89,7 +89,7 @@ class KalmanThompson(MemoryBandit):
             chosen[:] = DRAWS / self.n_arms
         spreads = [filters.unit * deviation for deviation in np.sqrt(variances).tolist()]  # may be infinite, without a warning
         columns = {"spread": np.array(spreads), "probability": chosen / DRAWS}
-        names = [f"filter {own:g}, {common:g}" for own, common in PACES.T]
+        names = [f"filter 1/{1 / own:g}, 1/{1 / common:g}" for own, common in PACES.T]
         return columns | {name: np.full(self.n_arms, weight) for name, weight in zip(names, weights, strict=True)}
 
     def reset(self, keep: Collection[int] = ()) -> None:

@@ -15,7 +15,7 @@ def default_selector(arms: Iterable[str], *, online: bool = True, seed: int = 0)
 
     Args:
         arms: the names of the learners.
-        online: whether learners learn all the time. If not, they learn when an epoch starts, and epochs have 1, 2, 4, ... episodes.
+        online: whether learners learn all the time. If not, they learn when an epoch starts, after 1, 2, 4, ... episodes.
         seed: seed of the selector's random stream.
     """
     if online:
