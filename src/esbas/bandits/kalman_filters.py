@@ -19,7 +19,7 @@ from esbas.schema import COUNT, Number
 Floats = NDArray[np.float64]
 
 PACES = np.array(list(itertools.product((1 / 2, 1 / 8, 1 / 32), (1 / 8, 1 / 32, 1 / 128)))).T  # (2, F): own, common
-FILTERS = PACES.shape[1]
+FILTERS: int = PACES.shape[1]
 SMALLEST_NOISE = 1e-12  # of r, in units of the square of the first difference between rewards
 LARGEST = 1e100  # of a reward, in the same unit: larger ones count as this
 SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-30, 1e40  # in units of r; no run reaches them

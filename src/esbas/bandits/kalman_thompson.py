@@ -32,7 +32,7 @@ class KalmanThompson(MemoryBandit):
     deterministic = False
     any_scale = True
     setting = "learning arms"
-    use = "learners that share their data, with values of any size; the recommended selector online"
+    use = "learners that share their data, values of any size; see `esbas.default_selector`"
     extra_state: ClassVar[dict[str, Any]] = {"filters": dict}
 
     def __init__(self, n_arms: int, *, rng: Rng = None) -> None:

@@ -4,7 +4,7 @@ The filters are the last axis of every array, so that one instruction updates se
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from esbas.compiling import compiled
 
 Floats = NDArray[np.float64]
 
-_drift, _retention, _noise = map(compiled, (kalman_filters.drift, kalman_filters.retention, kalman_filters.noise))
+_drift, _retention = compiled(kalman_filters.drift), compiled(kalman_filters.retention)
+_noise: Any = compiled(kalman_filters.noise)
 _log_likelihood, _factor = compiled(kalman_filters.log_likelihood), compiled(kalman_filters.factor)
 _doubtful, _doubted = compiled(kalman_filters.doubtful), compiled(kalman_filters.doubted)
 _standardised, _first_distance = compiled(kalman_filters.standardised), compiled(kalman_filters.first_distance)
@@ -59,7 +60,7 @@ def new_bank(n_arms: int) -> Bank:
 
 
 @compiled
-def observe(bank: Bank, k: int, reward: float) -> None:
+def observe(bank: Bank, k: int | np.int64, reward: float) -> None:
     """Learn from a reward of arm k, as `KalmanFilters.observe` does."""
     numbers = bank.numbers
     if bank.rounds[0] == 0:
@@ -93,7 +94,7 @@ def _drift_all(bank: Bank) -> None:
 
 
 @compiled
-def _weigh(bank: Bank, k: int, value: float) -> None:
+def _weigh(bank: Bank, k: int | np.int64, value: float) -> None:
     """How well each filter predicted the value of arm k: its weight and its noise."""
     t, count, squares, log_weights = bank.rounds[0], bank.numbers[0], bank.squares, bank.log_weights
     keep, freedom = _retention(t), max(count, 1.0)
@@ -111,7 +112,7 @@ def _weigh(bank: Bank, k: int, value: float) -> None:
 
 
 @compiled
-def _move(bank: Bank, k: int) -> None:
+def _move(bank: Bank, k: int | np.int64) -> None:
     """Means and covariances after the errors of arm k."""
     row, covariances, n_arms = bank.row, bank.covariances, len(bank.seen)
     for i in range(n_arms):

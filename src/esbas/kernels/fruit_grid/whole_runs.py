@@ -89,7 +89,7 @@ def whole_run(
                 epoch_end = 2 * epoch_end + 1
                 acting[:] = table
                 counts[:], sums[:], total = 0, 0, 0
-            arm = 0
+            arm: Integer = 0
             if rule == KALMAN:
                 chooser, arm = _draw(chooser, bank, normals)
             elif k > 1:
@@ -129,7 +129,7 @@ def _choose(counts: NDArray[np.int64], sums: NDArray[np.int64], total: int, xi: 
 
 
 @compiled
-def _draw(chooser: Stream, bank: kalman.Bank, normals: NDArray[np.float64]) -> tuple[Stream, int]:
+def _draw(chooser: Stream, bank: kalman.Bank, normals: NDArray[np.float64]) -> tuple[Stream, Integer]:
     """Kalman Thompson sampling: the first arm is random, later ones have the largest sample; a random one of equals."""
     chooser, word = next_word(chooser)
     if bank.rounds[0] == 0:
@@ -139,7 +139,8 @@ def _draw(chooser: Stream, bank: kalman.Bank, normals: NDArray[np.float64]) -> t
         chooser, word = next_word(chooser)
         chooser, normals[k] = normal(chooser, word)
     samples = _sample(bank, point, normals)
-    largest, equals = samples.max(), 0
+    largest = samples.max()
+    equals: Integer = 0
     for k in range(len(samples)):
         equals += samples[k] == largest
     if equals > 1:
@@ -159,7 +160,7 @@ def _episode(
     learning: Learning,
     acting: NDArray[np.float32],
     table: NDArray[np.float32],
-    arm: int,
+    arm: Integer,
     epsilon: float,
     number: int,
 ) -> tuple[Stream, int, int]:
