@@ -86,7 +86,8 @@ def test_numbers_do_not_depend_on_jobs_and_a_stopped_run_continues(folder, tmp_p
 
 def test_kalman_thompson_sampling_runs_compiled(tmp_path):
     out = tmp_path / "out"
-    assert reproduce("--runs", 2, "--episodes", 3000, "--epsilon", "0.3", "--also", "KalmanThompson", "--jobs", 1, "--out", out) == 0
+    small = ["--runs", "2", "--episodes", "3000", "--epsilon", "0.3", "--jobs", "1"]
+    assert reproduce(*small, "--also", "KalmanThompson", "--out", out) == 0
     counted = arrays(out)["kalman-thompson-00000.npz"]
     setup = Setup(grid=FruitMap(), gamma=0.9, epsilon=0.3, episodes=3000)
     expected = compiled_run(setup, "kalman-thompson", seed=0, run=1)
