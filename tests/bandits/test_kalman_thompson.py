@@ -1,7 +1,9 @@
 """Kalman Thompson sampling: numbers worked out by hand, a naive filter, rules for arms, values of any size."""
 
+import copy
 import json
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -275,6 +277,16 @@ def test_the_state_has_a_constant_size_and_explain_tells_what_was_asked_for():
     row = selector.explain()["a"]
     assert {"mean", "index", "spread", "probability", "filter 1/2, 1/8", "filter 1/32, 1/128"} <= set(row)
     assert sum(value for name, value in row.items() if name.startswith("filter")) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda bandit: pickle.loads(pickle.dumps(bandit))])
+def test_a_copy_continues_identically(copied):
+    bandit = KalmanThompson(3, rng=np.random.default_rng(0))
+    play(bandit, lambda arm, number: arm + math.sin(number), 30)
+    twin = copied(bandit)
+    expected = play(bandit, lambda arm, number: math.cos(number) - arm, 60)
+    assert play(twin, lambda arm, number: math.cos(number) - arm, 60) == expected
+    assert twin.state_dict() == bandit.state_dict()
 
 
 STATES = [

@@ -105,12 +105,13 @@ class KalmanFilters:
         self.seen = [0] * n_arms  # the round of each arm's last reward, or in which it became doubtful
         self.squares = np.zeros(FILTERS)  # sums of e² / S, discounted like `count`
         self.log_weights = np.zeros(FILTERS)  # relative to the first filter
-        self._set(np.zeros((FILTERS, n_arms)), np.tile(np.eye(n_arms), (FILTERS, 1, 1)))
+        self.means = np.zeros((FILTERS, n_arms))
+        self.covariances = np.tile(np.eye(n_arms), (FILTERS, 1, 1))  # always contiguous, for `variances`
 
-    def _set(self, means: Floats, covariances: Floats) -> None:
-        n_arms = means.shape[1]
-        self.means, self.covariances = means, np.ascontiguousarray(covariances)
-        self.variances = self.covariances.reshape(FILTERS, n_arms * n_arms)[:, :: n_arms + 1]  # (F, K): the diagonals, a view
+    @property
+    def variances(self) -> Floats:
+        """(F, K): the diagonals of the covariances, a view. It is not stored: a copy of this object would separate them."""
+        return self.covariances.reshape(FILTERS, -1)[:, :: len(self.seen) + 1]
 
     def observe(self, k: int, reward: float) -> None:
         """Learn from a reward of arm k."""
@@ -123,7 +124,8 @@ class KalmanFilters:
         keep, covariances, log_weights = retention(t), self.covariances, self.log_weights
         own, common = drift(PACES, t)
         covariances += common[:, None, None]
-        self.variances += own[:, None]
+        variances = self.variances
+        variances += own[:, None]
         row = covariances[:, k].copy()  # (F, K)
         variance = row[:, k] + 1.0
         deviation = np.sqrt(variance)
@@ -190,13 +192,14 @@ class KalmanFilters:
         means, covariances = np.zeros((FILTERS, n_arms)), np.zeros((FILTERS, n_arms, n_arms))
         means[:, :-1], covariances[:, :-1, :-1] = self.means, self.covariances
         self.seen.append(0)
-        self._set(means, covariances)
+        self.means, self.covariances = means, covariances
         self.renew([n_arms - 1])
 
     def remove_arm(self, k: int) -> None:
         """What is known about the other arms stays as it is."""
         del self.seen[k]
-        self._set(np.delete(self.means, k, axis=1), np.delete(np.delete(self.covariances, k, axis=1), k, axis=2))
+        self.means = np.delete(self.means, k, axis=1)
+        self.covariances = np.ascontiguousarray(np.delete(np.delete(self.covariances, k, axis=1), k, axis=2))
 
     def renew(self, arms: list[int]) -> None:
         """These arms, but not all, become new ones, unrelated to the others."""
@@ -232,7 +235,7 @@ class KalmanFilters:
         self.t, self.count, self.origin, self.unit = (state[name] for name in ("rounds", "count", "origin", "unit"))
         self.seen = list(state["seen"])
         self.squares, self.log_weights = np.array(state["squares"], np.float64), np.array(state["log_weights"], np.float64)
-        self._set(np.array(state["means"], np.float64), covariances)
+        self.means, self.covariances = np.array(state["means"], np.float64), covariances
 
 
 _EACH = (Number(min=-1e140, max=1e140),) * FILTERS
