@@ -1,7 +1,7 @@
 """Values of arms that learn, tracked by Kalman filters that forget at different speeds: the model of `KalmanThompson`.
 
 The value of arm k changes before each round by c + d_k, with a common change c ~ N(0, r q_c) and an own change d_k ~ N(0, r q_d);
-a reward is the value of its arm plus N(0, r). Learners learn less and less, so q = 1 / (1 + f t)² after t rounds. There is a
+a reward is the value of its arm plus N(0, r). Learners learn less and less, so q = 1 / (1 + f t)² in round t. There is a
 filter for every combination of three paces f of the own change and three of the common change, and each is weighted by how
 well it predicted the rewards so far. The small functions are the formulas; `esbas.kernels.kalman` compiles them.
 """
