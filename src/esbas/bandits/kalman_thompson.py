@@ -25,7 +25,8 @@ class KalmanThompson(MemoryBandit):
 
     Kalman (1960), "A New Approach to Linear Filtering and Prediction Problems"; Thompson (1933), "On the Likelihood that One
     Unknown Probability Exceeds Another"; Raftery, Kárný & Ettler (2010), "Online Prediction Under Model Uncertainty via Dynamic
-    Model Averaging". Rewards y and a + b y (b > 0) give the same choices, up to rounding. Work per round is O(K²), and O(K³) for a choice.
+    Model Averaging". Rewards y and a + b y (b > 0) give the same choices, up to rounding. Work per round is O(K²), and
+    O(K³) for a choice.
     """
 
     deterministic = False
