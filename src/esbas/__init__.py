@@ -3,14 +3,14 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from esbas.bandits import UCB1, Bandit, SlidingUCB
+from esbas.bandits import UCB1, Bandit, KalmanThompson, SlidingUCB
 from esbas.errors import EsbasError
 from esbas.evidence import Evidence
 from esbas.faults import Fault
 from esbas.learner import Learner, Policy, Portfolio
 from esbas.objective import Objective, discounted_return, episode_length, success_time, total_return
 from esbas.runner import EpisodeRecord, play
-from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, LinearThompson, Pick, Selector, Uniform
+from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, LinearThompson, Pick, Selector, Uniform, default_selector
 from esbas.session import Run, resume, run
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
@@ -31,6 +31,7 @@ __all__ = [
     "Evidence",
     "Fault",
     "Fixed",
+    "KalmanThompson",
     "Learner",
     "LinearThompson",
     "Objective",
@@ -44,6 +45,7 @@ __all__ = [
     "TrajectorySet",
     "Transition",
     "Uniform",
+    "default_selector",
     "discounted_return",
     "episode_length",
     "play",

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from esbas import SlidingUCB
+from esbas import UCB1, SlidingUCB
 from esbas.bandits import AllRounds, Arm, Window
 
 
@@ -135,3 +135,11 @@ def test_the_memory_resets_adds_removes_and_saves_the_records_of_a_bandit():
     twin.reset(keep=[1])
     assert [arm.label for arm in twin.arms] == ["new", "c", "new"]
     assert pulls(twin) == [0, 1, 0]
+
+
+def test_a_bandit_that_has_seen_huge_rewards_can_be_saved_and_loaded():
+    bandit, twin = UCB1(2), UCB1(2)
+    for reward in (0.0, 1e200, 1.7e308, 1.7e308, -1.7e308, 1.0):
+        bandit.update(0, reward)
+    twin.load_state_dict(json.loads(json.dumps(bandit.state_dict(), allow_nan=False)))
+    assert twin.means[0] == bandit.means[0]

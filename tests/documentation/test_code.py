@@ -33,6 +33,7 @@ AT_LEAST = {
     "metrics.md": 1,
     "plugins.md": 10,
     "policies.md": 2,
+    "selectors.md": 1,
     "theory.md": 1,
     "tasks.md": 1,
     "train.md": 1,

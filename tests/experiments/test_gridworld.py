@@ -10,6 +10,7 @@ from esbas.cli import main
 from esbas.envs import FruitMap
 from esbas.experiments.gridworld.analysis import GridworldAnalysis, judge
 from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
+from esbas.experiments.gridworld.sweep import compiled_run
 from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Estimate
 
@@ -81,6 +82,17 @@ def test_numbers_do_not_depend_on_jobs_and_a_stopped_run_continues(folder, tmp_p
     again = arrays(alone)
     assert all((again[part][key] == second[part][key]).all() for part in second for key in second[part])
     assert (alone / "summary.json").exists()
+
+
+def test_kalman_thompson_sampling_runs_compiled(tmp_path):
+    out = tmp_path / "out"
+    small = ["--runs", "2", "--episodes", "3000", "--epsilon", "0.3", "--jobs", "1"]
+    assert reproduce(*small, "--also", "KalmanThompson", "--out", out) == 0
+    counted = arrays(out)["kalman-thompson-00000.npz"]
+    setup = Setup(grid=FruitMap(), gamma=0.9, epsilon=0.3, episodes=3000)
+    expected = compiled_run(setup, "kalman-thompson", seed=0, run=1)
+    assert all((counted[key][1] == getattr(expected, key)).all() for key in Counters._fields)
+    assert "Kalman Thompson" in (out / "meta_algorithms.csv").read_text()
 
 
 @pytest.mark.parametrize(

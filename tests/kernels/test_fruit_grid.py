@@ -7,7 +7,7 @@ import esbas
 from esbas.envs import FruitGrid, FruitMap
 from esbas.experiments.gridworld.setup import Setup
 from esbas.experiments.gridworld.sweep import compiled_run, ordinary_run
-from esbas.kernels.fruit_grid.random import CHANCE_BITS, below, chance, next_word, normal, random_action, stream
+from esbas.kernels.fruit_grid.random import CHANCE_BITS, below, chance, next_word, normal, random_action, stream, uniform
 from esbas.reporting import estimate
 
 SMALL_MAP, TINY_MAP = "F..\n.#F\n...", "F.\n.F"
@@ -72,6 +72,32 @@ class SharedGrid(FruitGrid):
         return super().reset(options=options)
 
 
+class SelectorDraws:
+    """The generator of Kalman Thompson sampling: every draw takes its own words."""
+
+    def __init__(self, seed: int, run: int) -> None:
+        self.stream = stream(seed, "gridworld", run, "selector")
+
+    def next(self) -> np.uint64:
+        after, word = next_word(self.stream)
+        self.stream = _words(after)
+        return np.uint64(word)
+
+    def integers(self, n: int) -> int:
+        return below(self.next(), n)
+
+    def random(self) -> float:
+        return uniform(self.next())
+
+    def standard_normal(self, n: int) -> np.ndarray:
+        drawn = np.zeros(n)
+        for i in range(n):
+            word = self.next()
+            after, drawn[i] = normal(self.stream, word)
+            self.stream = _words(after)
+        return drawn
+
+
 class EveryEpisode(Setup):
     """One bin per episode, so that every episode is compared."""
 
@@ -94,6 +120,8 @@ def ordinary_run_from_shared_draws(setup: Setup, name: str, *, seed: int, run: i
     """`esbas.run` on the ordinary objects with only the generators replaced: length, value and arm of each episode."""
     shared = SharedDraws(seed, run)
     env, portfolio, selector = SharedGrid(setup.grid.text, shared), setup.portfolio(name), setup.selector(name, seed=0)
+    if name == "kalman-thompson":
+        selector.bandit.rng = SelectorDraws(seed, run)
     for learner in portfolio:
         learner.policy = lambda own=learner.policy: SharedPolicy(own(), shared)
     records = list(esbas.run(env, portfolio, selector, episodes=setup.episodes, objective=setup.objective()))
@@ -101,14 +129,14 @@ def ordinary_run_from_shared_draws(setup: Setup, name: str, *, seed: int, run: i
     return [(record.length, record.value, selector.arms.index(record.arm)) for record in records]
 
 
-def both_runs(setup: Setup, name: str):
-    transitions, objective, selections = compiled_run(setup, name, seed=1, run=2)
+def both_runs(setup: Setup, name: str, run: int = 2):
+    transitions, objective, selections = compiled_run(setup, name, seed=1, run=run)
     assert (selections.sum(axis=1) == 1).all()
     compiled = list(zip(transitions.tolist(), objective.tolist(), selections.argmax(axis=1).tolist(), strict=True))
-    return compiled, ordinary_run_from_shared_draws(setup, name, seed=1, run=2)
+    return compiled, ordinary_run_from_shared_draws(setup, name, seed=1, run=run)
 
 
-@pytest.mark.parametrize("name", ["ssbas", "esbas", "0.01", "annealed"])
+@pytest.mark.parametrize("name", ["ssbas", "esbas", "kalman-thompson", "0.01", "annealed"])
 def test_the_same_draws_give_the_same_run(name):
     setup = EveryEpisode(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.3, episodes=500)
     compiled, ordinary = both_runs(setup, name)
@@ -117,6 +145,16 @@ def test_the_same_draws_give_the_same_run(name):
     assert len(lengths) > 30  # many different episodes
     assert 200 in values  # some episodes were truncated
     assert name in ("0.01", "annealed") or arms == {0, 1, 2, 3}
+
+
+def test_many_runs_of_kalman_thompson_sampling_are_the_same():
+    setup = EveryEpisode(grid=FruitMap(TINY_MAP), gamma=0.9, epsilon=0.5, episodes=60)
+    first_arms = set()
+    for run in range(15):
+        compiled, ordinary = both_runs(setup, "kalman-thompson", run)
+        assert compiled == ordinary
+        first_arms.add(compiled[0][2])
+    assert first_arms == {0, 1, 2, 3}
 
 
 def test_the_same_draws_give_the_same_run_of_one_learner_that_learns_by_epochs():

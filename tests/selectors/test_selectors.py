@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Choice, Fixed, LinearThompson, SlidingUCB, Uniform
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Choice, Fixed, KalmanThompson, LinearThompson, SlidingUCB, Uniform
 from esbas.bandits import Exp3
 from esbas.errors import ChoiceError, InvalidValueError, UnknownNameError
 from esbas.testing import check_selector
@@ -23,6 +23,9 @@ FACTORIES = {
     "Uniform, epochs": partial(Uniform, epochs=[3, 5]),
     "BanditSelector": partial(BanditSelector, bandit=UCB1),
     "BanditSelector, Exp3": partial(BanditSelector, bandit=Exp3),
+    "BanditSelector, KalmanThompson": partial(BanditSelector, bandit=KalmanThompson),
+    "KalmanThompson, epochs": partial(BanditSelector, bandit=KalmanThompson, epochs=[3, 5]),
+    "ESBAS, KalmanThompson": partial(ESBAS, bandit=KalmanThompson, stationary=["first"]),
     "LinearThompson": LinearThompson,
     "LinearThompson, epochs": partial(LinearThompson, epochs=[3, 5], stationary=["first"]),
 }

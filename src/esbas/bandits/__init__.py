@@ -9,6 +9,7 @@ from esbas.bandits.discounted import Discounted
 from esbas.bandits.elimination import ExploreThenCommit, MedianElimination, SuccessiveElimination
 from esbas.bandits.exp3 import Exp3, Exp3S
 from esbas.bandits.exp3_restarts import Exp3R, Rexp3
+from esbas.bandits.kalman_thompson import KalmanThompson
 from esbas.bandits.kl_ucb import KLUCB
 from esbas.bandits.memory_bandit import AllRounds, Arm, IndexBandit, Memory, MemoryBandit, Round
 from esbas.bandits.nonstationary_ucb import SWUCB, DiscountedUCB, SWUCBSharp
@@ -45,6 +46,7 @@ __all__ = [
     "ExploreThenCommit",
     "GaussianThompson",
     "IndexBandit",
+    "KalmanThompson",
     "MedianElimination",
     "Memory",
     "MemoryBandit",

@@ -110,6 +110,10 @@ class Bandit(ABC):
     def means(self) -> Floats:
         """(K,): the mean reward of each arm, NaN without a reward."""
 
+    def explain(self) -> dict[str, NDArray[Any]]:
+        """More columns, (K,) each, by name, for `explain()` of selectors."""
+        return {}
+
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
         """Everything that changes, as plain data."""

@@ -1,6 +1,7 @@
 """A bandit is a formula plus a memory of rounds. This file has the memory of all rounds and the bandits that use a memory."""
 
 import math
+import sys
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -17,6 +18,7 @@ from esbas.schema import COUNT, NonNegative, Number
 
 PULLS = Number(min=0, max=2**53)
 ARMS = Number(min=1, max=100_000, whole=True)
+_LARGEST = sys.float_info.max
 
 
 @dataclass(slots=True)
@@ -114,9 +116,10 @@ class AllRounds:
         settled = self.open.pop(ticket, None)
         if settled is not None:
             arm = settled.arm
-            arm.variance = grown_variance(arm.variance, arm.rewards, 1, reward - arm.mean) if arm.rewards else 0.0
+            if arm.rewards:  # squares of rewards beyond 1e154 are infinite, which could not be saved
+                arm.variance = min(grown_variance(arm.variance, arm.rewards, 1, reward - arm.mean), _LARGEST)
             arm.rewards += 1
-            arm.total += reward
+            arm.total = min(max(arm.total + reward, -_LARGEST), _LARGEST)
             arm.mean = arm.total / arm.rewards
         return settled
 

@@ -138,6 +138,9 @@ class Staggered(Bandit):
     def means(self) -> Floats:
         return self._older.means
 
+    def explain(self) -> dict[str, NDArray[Any]]:
+        return self._older.explain()
+
     def state_dict(self) -> dict[str, Any]:
         copies = [[start, copy.state_dict()] for start, copy in self._copies.items()]
         opened = [[ticket, arm, [list(pair) for pair in tickets.items()]] for ticket, (arm, tickets) in self._open.items()]

@@ -4,6 +4,7 @@ from esbas.selectors.bandit_selector import BanditSelector, Scale, ScaleSpec
 from esbas.selectors.esbas import ESBAS
 from esbas.selectors.fixed import Fixed, Uniform
 from esbas.selectors.linear_thompson import LinearThompson
+from esbas.selectors.recommended import default_selector
 from esbas.selectors.registry import find_selector, make_selector, selector_names
 from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
 from esbas.selectors.ssbas import SSBAS
@@ -21,6 +22,7 @@ __all__ = [
     "ScaleSpec",
     "Selector",
     "Uniform",
+    "default_selector",
     "find_selector",
     "make_selector",
     "selector_names",

@@ -191,12 +191,15 @@ class BanditSelector(Selector):
             self.bandit.remove_arm(index)
 
     def explain(self) -> dict[str, dict[str, float]]:
-        """Adds what the bandit knows about each arm: pulls, mean, bonus, index."""
+        """Adds what the bandit knows about each arm: pulls, mean, bonus, index, and what `Bandit.explain` returns."""
         with self._lock:
             columns = self.bandit.counts, self.bandit.means, self.bandit.indices()
             report = super().explain()
             for row, pulls, mean, index in zip(report.values(), *columns, strict=True):
                 row |= {"pulls": pulls.item(), "mean": float(mean), "bonus": float(index - mean), "index": float(index)}
+            for name, column in self.bandit.explain().items():
+                for row, value in zip(report.values(), column.tolist(), strict=True):
+                    row[name] = value
             return report
 
     def state_dict(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from esbas.experiments.gridworld.analysis import GridworldAnalysis
 from esbas.experiments.gridworld.report import publish
-from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
+from esbas.experiments.gridworld.setup import COMPILED, Setup, canonical, read_map
 from esbas.experiments.gridworld.sweep import run_sweep
 from esbas.experiments.options import SweepOptions
 
@@ -31,7 +31,8 @@ class Gridworld(SweepOptions):
     map: str | None = None
     """A file with a map, one row per line (F fruit, # wall, . free), or the rows themselves, separated by slashes."""
     also: tuple[str, ...] = ()
-    """More meta-algorithms by name: esbas (compiled), or any bandit of the library (not compiled, 1,000 times slower)."""
+    """More meta-algorithms by name: esbas and kalman-thompson (compiled), or any bandit of the library (not compiled, 1,000 times
+    slower)."""
 
     @cached_property
     def setup(self) -> Setup:
@@ -41,7 +42,8 @@ class Gridworld(SweepOptions):
     @property
     def more_names(self) -> list[str]:
         """The additional meta-algorithms, each once."""
-        return list(dict.fromkeys(name.lower() for name in self.also if name.lower() not in COMPILED))
+        names = dict.fromkeys(canonical(name) for name in self.also)
+        return [name for name in names if name not in COMPILED]
 
     def check(self) -> None:
         super().check()

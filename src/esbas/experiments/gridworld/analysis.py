@@ -149,7 +149,8 @@ def title(name: str) -> str:
     """The display name of a meta-algorithm."""
     if name in map(str, RATES):
         return f"rate {name}"
-    return {"ssbas": "SSBAS", "esbas": "ESBAS", "annealed": "annealed rate"}.get(name, name)
+    titles = {"ssbas": "SSBAS", "esbas": "ESBAS", "kalman-thompson": "Kalman Thompson", "annealed": "annealed rate"}
+    return titles.get(name, name)
 
 
 def _percent(share: Estimate) -> str:

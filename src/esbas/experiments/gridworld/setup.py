@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import esbas
 from esbas.envs import FruitGrid, FruitMap
 from esbas.errors import InvalidValueError, require
-from esbas.kernels.fruit_grid.whole_runs import FAILURE, MAX_STEPS, Learning
+from esbas.kernels.fruit_grid.whole_runs import EPOCHAL, FAILURE, KALMAN, MAX_STEPS, Learning
 from esbas.learners import EpsilonGreedy, TabularQ, schedules
 from esbas.objective import Objective, success_time
 from esbas.selectors.registry import make_selector
@@ -22,7 +22,9 @@ HORIZON = 100_000.0  # episodes until exploration is 0
 DECAY = 0.0001  # of the annealed rate, 1 / (1 + 0.0001 τ)
 
 COMPILED = "ssbas", *map(str, RATES), "annealed"
-"""The meta-algorithms that the paper compares. All of them are compiled, and ESBAS is as well."""
+"""The meta-algorithms that the paper compares. All of them are compiled."""
+RULES = {"esbas": EPOCHAL, "kalman-thompson": KALMAN}
+"""Other meta-algorithms that are compiled."""
 
 
 class FirstBestQ(TabularQ):
@@ -95,6 +97,12 @@ class Setup:
         edges = np.unique((10 ** (np.arange(10 * np.log10(self.episodes) + 1) / 10)).round().astype(np.int64))
         inner = edges[edges < self.episodes * 10**-0.05]  # the last bin is at least half as wide as the others
         return np.append(inner, self.episodes)
+
+
+def canonical(name: str) -> str:
+    """The name of a meta-algorithm in lower case; those in `RULES` as they are written there, also if dashes are missing."""
+    known = {rule.replace("-", ""): rule for rule in RULES}
+    return known.get("".join(filter(str.isalnum, name.lower())), name.lower())
 
 
 def read_map(given: str | None) -> FruitMap:

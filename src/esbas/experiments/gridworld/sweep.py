@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import esbas
-from esbas.experiments.gridworld.setup import COMPILED, XI, Setup
+from esbas.experiments.gridworld.setup import COMPILED, RULES, XI, Setup
 from esbas.experiments.options import SweepOptions
 from esbas.kernels.fruit_grid import whole_runs
 from esbas.kernels.fruit_grid.random import stream
-from esbas.kernels.fruit_grid.whole_runs import Counters
+from esbas.kernels.fruit_grid.whole_runs import EPOCHAL, SLIDING, Counters
 from esbas.reporting import Results
 from esbas.session import needs_data
 
@@ -23,9 +23,9 @@ Arrays = dict[str, NDArray[Any]]
 def compiled_run(setup: Setup, name: str, *, seed: int, run: int) -> Counters:
     """One compiled run. Run number `run` starts with the same random numbers under every meta-algorithm."""
     task, learning = whole_runs.task(setup.grid), setup.learning(name)
-    epochal = setup.epochal or name == "esbas"
-    counted = whole_runs.whole_run(stream(seed, "gridworld", run), task, learning, XI, epochal, setup.edges())
-    return Counters(*counted)
+    rule = EPOCHAL if setup.epochal else RULES.get(name, SLIDING)
+    streams = stream(seed, "gridworld", run), stream(seed, "gridworld", run, "selector")
+    return Counters(*whole_runs.whole_run(*streams, task, learning, XI, rule, setup.edges()))
 
 
 def ordinary_run(setup: Setup, name: str, *, seed: int, run: int) -> Counters:
@@ -70,7 +70,7 @@ def run_sweep(
     """
     counters: dict[str, Counters] = {}
     for one_run, processes in ((compiled_run, False), (ordinary_run, True)):
-        own_names = [name for name in names if (name not in (*COMPILED, "esbas")) == processes]
+        own_names = [name for name in names if (name not in (*COMPILED, *RULES)) == processes]
         blocks = {
             f"{prefix}{name}-{first:05d}": (name, range(first, min(first + block_size, options.runs)))
             for first in range(0, options.runs, block_size)

@@ -89,7 +89,7 @@ def _normal_beyond(stream: Stream, layer: Integer, abscissa: Integer) -> tuple[S
             return _tail(stream, abscissa < 0)
         x = np.float32(abscissa) * WIDTH[layer]
         stream, word = next_word(stream)
-        height = DENSITY[layer] + _uniform(word) * (DENSITY[layer + 1] - DENSITY[layer])
+        height = DENSITY[layer] + uniform(word) * (DENSITY[layer + 1] - DENSITY[layer])
         if height < math.exp(-0.5 * np.float64(x) * np.float64(x)):
             return stream, x
         stream, word = next_word(stream)
@@ -103,14 +103,14 @@ def _tail(stream: Stream, negative: bool | np.bool_) -> tuple[Stream, np.float32
     """A draw beyond the right edge of the base layer (Marsaglia, 1964)."""
     while True:
         stream, word = next_word(stream)
-        x = -math.log(_uniform(word)) / _RIGHT
+        x = -math.log(uniform(word)) / _RIGHT
         stream, word = next_word(stream)
-        y = -math.log(_uniform(word))
+        y = -math.log(uniform(word))
         if y + y > x * x:
             return stream, np.float32(-_RIGHT - x if negative else _RIGHT + x)
 
 
 @compiled
-def _uniform(word: np.uint64) -> float:
+def uniform(word: np.uint64) -> float:
     """A number in (0, 1)."""
     return (np.float64(word >> _11) + 0.5) * 2.0**-53

@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 from esbas.bandits import ucb
 from esbas.compiling import compiled
 from esbas.envs import FruitMap
-from esbas.kernels.fruit_grid.random import CHANCE_BITS, Integer, Stream, below, chance, next_word, normal, random_action
+from esbas.kernels import kalman
+from esbas.kernels.fruit_grid.random import CHANCE_BITS, Integer, Stream, below, chance, next_word, normal, random_action, uniform
 from esbas.learners import schedules, tabular_q
 
 MAX_STEPS = 100  # maximum number of steps of an episode
 FAILURE = 200  # the objective of a truncated episode
+SLIDING, EPOCHAL, KALMAN = 0, 1, 2  # how learners are selected: SSBAS, ESBAS, Kalman Thompson sampling
 
 _q_update: Any = compiled(tabular_q.q_update)  # of float32 here
 _ucb_bonus = compiled(ucb.ucb_bonus)
 _linear, _hyperbolic = compiled(schedules.linear), compiled(schedules.hyperbolic)
+_new_bank, _observe, _sample = kalman.new_bank, kalman.observe, kalman.sample
 _A = 4  # actions
 
 
@@ -57,16 +60,20 @@ def task(grid: FruitMap) -> Task:
 
 
 @compiled
-def whole_run(stream: Stream, task: Task, learning: Learning, xi: float, epochal: bool, edges: NDArray[np.int64]) -> Any:
+def whole_run(
+    stream: Stream, chooser: Stream, task: Task, learning: Learning, xi: float, rule: int, edges: NDArray[np.int64]
+) -> Any:
     """A run of edges[-1] episodes, counted in bins that end with the episodes `edges`.
 
-    With several learners, SSBAS selects, or, if `epochal`, ESBAS with epochs of 1, 2, 4, ... episodes.
+    With several learners, `rule` selects: SLIDING, EPOCHAL with epochs of 1, 2, 4, ... episodes, or KALMAN, which draws from
+    the stream `chooser`. One learner learns by epochs if the rule is EPOCHAL.
     """
-    k = len(learning.rates)
+    k, epochal = len(learning.rates), rule == EPOCHAL
     table = np.zeros(len(task.following) * k, np.float32)
     acting = table.copy() if epochal else table  # policies do not change within an epoch
     counts, sums, total = np.zeros(k, np.int64), np.zeros(k, np.int64), 0
-    window = np.zeros(1 if epochal or k == 1 else edges[-1] // 2 + 1, np.uint16)
+    window = np.zeros(edges[-1] // 2 + 1 if rule == SLIDING and k > 1 else 1, np.uint16)
+    bank, normals = _new_bank(k), np.zeros(k)
     newest = oldest = 0  # places in the window
     transitions, objective = np.zeros(len(edges), np.int64), np.zeros(len(edges), np.int64)
     selections = np.zeros((len(edges), k), np.int64)
@@ -82,7 +89,11 @@ def whole_run(stream: Stream, task: Task, learning: Learning, xi: float, epochal
                 epoch_end = 2 * epoch_end + 1
                 acting[:] = table
                 counts[:], sums[:], total = 0, 0, 0
-            arm = _choose(counts, sums, total, xi) if k > 1 else 0
+            arm: Integer = 0
+            if rule == KALMAN:
+                chooser, arm = _draw(chooser, bank, normals)
+            elif k > 1:
+                arm = _choose(counts, sums, total, xi)
             stream, steps, value = _episode(stream, task, learning, acting, table, arm, epsilon, number)
             transitions[b] += steps
             objective[b] += value
@@ -90,7 +101,9 @@ def whole_run(stream: Stream, task: Task, learning: Learning, xi: float, epochal
             counts[arm] += 1
             sums[arm] += value
             total += 1
-            if k > 1 and not epochal:
+            if rule == KALMAN:
+                _observe(bank, arm, -float(value))  # less is better
+            elif k > 1 and not epochal:
                 window[newest] = value * k + arm
                 newest = newest + 1 if newest + 1 < len(window) else 0
                 if number % 2 == 0:  # the next round's window is as long as this one's: the oldest leaves
@@ -116,13 +129,38 @@ def _choose(counts: NDArray[np.int64], sums: NDArray[np.int64], total: int, xi: 
 
 
 @compiled
+def _draw(chooser: Stream, bank: kalman.Bank, normals: NDArray[np.float64]) -> tuple[Stream, Integer]:
+    """Kalman Thompson sampling: the first arm is random, later ones have the largest sample; a random one of equals."""
+    chooser, word = next_word(chooser)
+    if bank.rounds[0] == 0:
+        return chooser, below(word, len(normals))
+    point = uniform(word)
+    for k in range(len(normals)):
+        chooser, word = next_word(chooser)
+        chooser, normals[k] = normal(chooser, word)
+    samples = _sample(bank, point, normals)
+    largest = samples.max()
+    equals: Integer = 0
+    for k in range(len(samples)):
+        equals += samples[k] == largest
+    if equals > 1:
+        chooser, word = next_word(chooser)
+        equals = 1 + below(word, equals)  # the number of the one to take
+    for k in range(len(samples)):
+        equals -= samples[k] == largest
+        if equals == 0:
+            return chooser, k
+    return chooser, 0
+
+
+@compiled
 def _episode(
     stream: Stream,
     task: Task,
     learning: Learning,
     acting: NDArray[np.float32],
     table: NDArray[np.float32],
-    arm: int,
+    arm: Integer,
     epsilon: float,
     number: int,
 ) -> tuple[Stream, int, int]:
