@@ -50,7 +50,7 @@ class Qbert(SweepOptions):
     runs: int = 1
     """Independent runs of each method, with the seeds SEED, SEED + 1, ... The paper has one. Several give bands and intervals."""
     device: str | None = None
-    """Where networks are trained: cpu, cuda, mps or auto. Default: cpu."""
+    """Where networks are trained: cpu, cuda or mps. Default: cuda if there is a GPU, otherwise cpu."""
     processes: int | None = None
     """Processes that train the networks of a run beside the acting. The results do not depend on it. Default: the number of
     usable cores divided by the number of runs at the same time."""

@@ -111,7 +111,7 @@ class QbertSetup:
             scale=self.profile.scale,
             steps=self.profile.steps,
             eval_episodes=EVALUATED,
-            device=self.device,
+            device=self.device or _gpu(),
             out=folder / method_folder(method),
             **options,
         )
@@ -130,6 +130,14 @@ def method_folder(method: str) -> str:
 def network_of(member: str) -> Network:
     """The shape of a member's network."""
     return next(network for network in NETWORKS if network.name == member.rpartition(" ")[0])
+
+
+def _gpu() -> str | None:
+    """The device of networks if there is a GPU; otherwise none is named, and they are on the CPU."""
+    from esbas.learners.deep.pytorch import find_device
+
+    found = find_device("auto").type
+    return None if found == "cpu" else found
 
 
 def _toml(value: object) -> str:
