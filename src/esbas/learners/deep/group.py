@@ -16,8 +16,8 @@ NONE_YET = -1.0  # a loss is never negative
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hyperparameters:
-    """The options that may differ between the networks of a group."""
+class UpdateOptions:
+    """The options of an update that may differ between the networks of a group; see `DQN`."""
 
     rate: float
     gamma: float
@@ -25,6 +25,12 @@ class Hyperparameters:
     n_step: int
     corrected: bool
     trace_decay: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters(UpdateOptions):
+    """All options that may differ between the networks of a group."""
+
     sync_every: int
     rng: np.random.Generator
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from esbas.learners.deep.excerpts import excerpt_of, layouts
+from esbas.learners.deep.group import UpdateOptions
 from esbas.learners.deep.layout import NetworkLayout
 
 ALIGNMENT = 64  # bytes: the same for all arrays, because libraries may round differently otherwise
@@ -24,7 +25,7 @@ class NetworkSpec:
         shape, dtype: of an observation.
         optimizer: "adam" or "rmsprop".
         batch: steps per update.
-        rate, gamma, double, n_step, corrected, trace_decay: as in `Hyperparameters`.
+        options: of an update.
     """
 
     layout: NetworkLayout
@@ -32,12 +33,7 @@ class NetworkSpec:
     dtype: Any
     optimizer: str
     batch: int
-    rate: float
-    gamma: float
-    double: bool
-    n_step: int
-    corrected: bool
-    trace_decay: float
+    options: UpdateOptions
 
 
 class NetworkMemory:
@@ -63,7 +59,7 @@ class NetworkMemory:
             "second": ((2, _padded(size)), np.float32),
             "first": ((2, _padded(moments)), np.float32),
             "target": ((size,), np.float32),
-            **layouts(spec.batch, spec.n_step, spec.corrected, spec.shape, spec.dtype),
+            **layouts(spec.batch, spec.options.n_step, spec.options.corrected, spec.shape, spec.dtype),
         }
         offsets, total = {}, 0
         for name, (shape, dtype) in shapes.items():

@@ -1,12 +1,13 @@
 """Networks that are trained while the policies act: a policy is one update behind, and nobody waits for more than one update."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from esbas.columns import Array
 from esbas.learners.deep.excerpts import fill
-from esbas.learners.deep.group import Group
+from esbas.learners.deep.group import Group, UpdateOptions
 from esbas.learners.deep.layout import NetworkLayout
 from esbas.learners.deep.network_memory import NetworkMemory, NetworkSpec
 from esbas.learners.deep.replay import SharedReplay
@@ -75,7 +76,7 @@ class OverlappedGroup(Group):
             self._diverged.add(place)
 
     def _add(self, weights: Array) -> None:
-        options = {key: value for key, value in vars(self.options[-1]).items() if key not in ("rng", "sync_every")}
+        options = UpdateOptions(**{each.name: getattr(self.options[-1], each.name) for each in fields(UpdateOptions)})
         space = self.replay.observation_space
         spec = NetworkSpec(
             layout=self.network,
@@ -83,7 +84,7 @@ class OverlappedGroup(Group):
             dtype=space.dtype,
             optimizer=self._optimizer,
             batch=self.batch,
-            **options,
+            options=options,
         )
         network = NetworkMemory(spec)
         network.weights[:] = network.target[:] = weights

@@ -25,18 +25,18 @@ class Outcome(NamedTuple):
 
 def update(network: NetworkMemory, source: int, count: int) -> Outcome:
     """Update the network on its excerpt: read version `source` of its arrays and write the other one; the `count`-th update."""
-    spec, (steps, observations, _) = network.spec, network.excerpt
+    spec, options, (steps, observations, _) = network.spec, network.spec.options, network.excerpt
     weights, new = network.weights[source], network.weights[1 - source]
     targets = _targets(network, source)
     leaf = torch.from_numpy(weights).requires_grad_()
-    first_steps = torch.from_numpy(steps.actions[:: spec.n_step])[:, None]
+    first_steps = torch.from_numpy(steps.actions[:: options.n_step])[:, None]
     values = evaluate(spec.layout, leaf[None], observations[None])[0].gather(1, first_steps).squeeze(1)
     slopes = np.empty_like(targets)
     means = losses(values.detach().numpy(), targets, slopes)
     (gradient,) = (each.numpy() for each in torch.autograd.grad(values, leaf, grad_outputs=torch.from_numpy(slopes)))
     norm = norm_of(gradient)
     finite = math.isfinite(norm + means[0])
-    rate, shrink = (spec.rate, MAX_GRADIENT_NORM / max(norm, MAX_GRADIENT_NORM)) if finite else (0.0, 0.0)
+    rate, shrink = (options.rate, MAX_GRADIENT_NORM / max(norm, MAX_GRADIENT_NORM)) if finite else (0.0, 0.0)
     if not finite:
         gradient = np.zeros_like(gradient)
     new[:] = weights
@@ -51,19 +51,19 @@ def update(network: NetworkMemory, source: int, count: int) -> Outcome:
 
 def _targets(network: NetworkMemory, source: int) -> Array:
     """The targets of the values in the batch, (B,), see `formulas.py`."""
-    spec, excerpt, size = network.spec, network.excerpt, network.spec.batch
+    options, excerpt, size = network.spec.options, network.excerpt, network.spec.batch
     at, who, scales, targets = np.empty(size, np.int64), np.empty(size, np.int64), *np.empty((2, size), np.float32)
-    count = start(np.arange(size) * spec.n_step, at, who, scales, targets)
-    rounds, length = rounds_of(spec.n_step, spec.corrected)
+    count = start(np.arange(size) * options.n_step, at, who, scales, targets)
+    rounds, length = rounds_of(options.n_step, options.corrected)
     for number in range(rounds):
-        count = add_rewards(excerpt.steps, length, spec.gamma, at, who, scales, targets, count)
+        count = add_rewards(excerpt.steps, length, options.gamma, at, who, scales, targets, count)
         if count == 0:
             break
         following = following_at(excerpt, at[:count])
         values = choosers = values_of(network, network.target, following).T.copy()  # (A, count)
-        if spec.double:
+        if options.double:
             choosers = values_of(network, network.weights[source], following).T.copy()
-        decay, last = spec.trace_decay, number == rounds - 1
+        decay, last = options.trace_decay, number == rounds - 1
         count = bootstrap(excerpt.steps, values, choosers, decay, last, at, who, scales, targets, count)
     return targets
 
