@@ -1,5 +1,6 @@
 """Six DQNs on Q*bert: what a second process gains, what sampling costs, and how much memory a run takes."""
 
+import gc
 import os
 import statistics
 import time
@@ -12,6 +13,7 @@ import numpy as np
 import esbas
 from esbas.experiments.qbert.profiles import PAPER
 from esbas.experiments.qbert.setup import QbertSetup
+from esbas.learner import RandomPolicy
 from esbas.learners.deep import excerpts, overlapped
 from esbas.runner import Budget
 
@@ -33,7 +35,10 @@ def _processes() -> None:
             rates[processes].append(_block(run))
     rate = {processes: statistics.median(each) for processes, each in rates.items()}
     print(f"agent steps per second, an update of each network every {PAPER.update_every}: ", end="")
-    print(", ".join(f"{processes} processes {each:.0f}" for processes, each in rate.items()), flush=True)
+    print(
+        ", ".join(f"{processes} process{'es' if processes > 1 else ''} {each:.0f}" for processes, each in rate.items()),
+        flush=True,
+    )
     _compare("two processes / one", rate[2] / rate[1], 1.5, at_least=True)
     for run in runs.values():
         run.close()
@@ -83,6 +88,7 @@ def _memory() -> None:
     """The memory that frames take, compared with the 7.1 GB per million of the documentation."""
     from esbas.learners import SharedReplay
 
+    gc.collect()  # the memories of the runs before
     env = SETUP.make_task()
     replay = SharedReplay(env, capacity=FRAMES, stack=4)
     rng, before = np.random.default_rng(0), _resident()
@@ -93,12 +99,13 @@ def _memory() -> None:
         for step in episode:  # the same game again: its frames are stored again
             replay.add(step._replace())
     taken = (_resident() - before) / FRAMES * 1e6 / 1e9
+    _compare("GB per million frames / 7.1", taken / 7.1, 0.9, at_least=True)
     _compare("GB per million frames / 7.1", taken / 7.1, 1.1)
     env.close()
 
 
 def _game(env: Any, rng: np.random.Generator) -> Any:
-    return esbas.play(env, esbas.RandomPolicy(env.action_space), rng=rng, seed=0).transitions()
+    return esbas.play(env, RandomPolicy(env.action_space), rng=rng, seed=0).transitions()
 
 
 def _resident() -> float:
