@@ -54,22 +54,25 @@ def wait_for_rows(out, count, process, seed=0):
     pytest.fail(f"no checkpoint after {WAIT} s")
 
 
-@pytest.mark.parametrize(("members", "steps"), [(OWN, 3000), (FOREIGN, 450)], ids=["own DQN", "Stable-Baselines3"])
-def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members, steps):
+KILLED = [(OWN, 3000, (2, 8)), (FOREIGN, 450, (2,))]  # members, steps, episodes after which they are killed
+
+
+@pytest.mark.parametrize(("members", "steps", "kills"), KILLED, ids=["own DQN", "Stable-Baselines3"])
+def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members, steps, kills):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard", members=members, steps=steps)) == 0
     saving = ["--no-tensorboard", "--checkpoint-every", "0"]
     rng, killed = np.random.default_rng(), 0
     log = tmp_path / "log"
     process = start(words(broken, *saving, members=members, steps=steps), log)
-    for count in (2, 8):
+    for count in kills:
         wait_for_rows(broken, count, process)
         time.sleep(rng.uniform(0, 0.1))  # at any moment: during a step, an episode or a checkpoint
         process.kill()
         killed += process.wait() == -signal.SIGKILL
         process = start(["resume", str(broken), *saving], log)
     assert process.wait(WAIT) == 0, log.read_text()
-    assert killed == 2
+    assert killed == len(kills)
     assert_same(numbers(whole), numbers(broken))
 
 
