@@ -1,6 +1,11 @@
 """Shared settings: property tests always use the same examples, and an option rewrites the golden files."""
 
 import importlib.util
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,3 +30,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the files in tests/golden instead of comparing with them"
     )
+
+
+@pytest.fixture
+def launch() -> Iterator[Callable[[Sequence[str], Path], subprocess.Popen[bytes]]]:
+    """Starts a command in a process group that is killed after the test. Its output is added to a file."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def new(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("a") as file:
+            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
+        return started[-1]
+
+    yield new
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

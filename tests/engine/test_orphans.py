@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -14,8 +13,8 @@ import pytest
 
 from esbas.engine import Job, Resources, run_parts
 from esbas.engine.processes import Processes
+from processes import WAIT, is_running, wait_until
 
-WAIT, PAUSE = 300.0, 0.02  # seconds: the machine may be busy
 HERE = str(Path(__file__).parent.parent)
 SWEEP = """
 import signal, sys
@@ -43,40 +42,17 @@ def program(folder, count):
         os._exit(130)
 
 
-def wait_until(condition, what):
-    end = time.monotonic() + WAIT
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"{what} did not happen within {WAIT} s")
-        time.sleep(PAUSE)
-
-
-def is_running(process):
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 @pytest.fixture
-def start(tmp_path):
-    """Starts a sweep in a process group that is killed after the test. Its errors go to the file `log`."""
-    started = []
+def start(launch, tmp_path):
+    """Starts a sweep. Its errors go to the file `log`."""
 
     def new(folder, count=2):
         folder.mkdir()
         script = tmp_path / "sweep.py"
         script.write_text(SWEEP.format(here=HERE, folder=str(folder), count=count))
-        with (folder / "log").open("w") as log:
-            started.append(subprocess.Popen([sys.executable, str(script)], stdout=log, stderr=log, start_new_session=True))
-        return started[-1]
+        return launch([sys.executable, str(script)], folder / "log")
 
-    yield new
-    for process in started:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    return new
 
 
 @pytest.mark.parametrize("attempt", range(3))

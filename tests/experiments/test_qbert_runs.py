@@ -1,11 +1,8 @@
 """`esbas reproduce qbert` at sizes that take minutes: interrupted, with several processes and runs, and in a profile."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,9 +12,9 @@ from esbas import archive
 from esbas.cli import main
 from esbas.experiments.qbert.profiles import LAPTOP
 from esbas.experiments.qbert.setup import MEMBERS
+from processes import WAIT, wait_until
 
 pytestmark = pytest.mark.slow
-WAIT = 300.0  # seconds, because the machine may be busy
 LOGS = "episodes.csv", "evaluations.csv", "faults.csv"
 
 
@@ -31,44 +28,23 @@ def logs(out: Path) -> dict[str, str]:
     return {name: text for name, text in found.items() if "/runs/" in name}
 
 
-@pytest.fixture
-def start():
-    """Start the program in a process group that is killed after the test."""
-    started = []
-
-    def new(arguments, log):
-        with log.open("a") as file:
-            command = [sys.executable, "-m", "esbas", *arguments]
-            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
-        return started[-1]
-
-    yield new
-    for process in started:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def stored_episodes(out):
+    with suppress(OSError):
+        return json.loads((out / "SSBAS" / "runs" / "seed-0" / "clock.json").read_text())["episodes"]
+    return 0
 
 
-def wait_for_episodes(out, count, process):
-    path, end = out / "SSBAS" / "runs" / "seed-0" / "clock.json", time.monotonic() + WAIT
-    while time.monotonic() < end and process.poll() is None:
-        with suppress(OSError):
-            if json.loads(path.read_text())["episodes"] >= count:
-                return
-        time.sleep(0.02)
-    pytest.fail(f"the run did not reach episode {count}")
-
-
-def test_a_killed_run_continues_with_the_same_scores_in_any_number_of_processes(start, tmp_path):
+def test_a_killed_run_continues_with_the_same_scores_in_any_number_of_processes(launch, tmp_path):
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     assert main(words(whole, "--steps", "150", "--processes", "1")) == 0
-    command = words(broken, "--steps", "150", "--checkpoint-every", "0", "--processes", "2")
+    command = [sys.executable, "-m", "esbas"]
+    command += words(broken, "--steps", "150", "--checkpoint-every", "0", "--processes", "2")
     for count in (2, 5):
-        process = start(command, log)
-        wait_for_episodes(broken, count, process)
+        process = launch(command, log)
+        wait_until(lambda: process.poll() is not None or stored_episodes(broken) >= count, f"episode {count}")  # noqa: B023
         process.kill()
         assert process.wait() == -signal.SIGKILL, log.read_text()
-    assert start(command, log).wait(WAIT) == 0, log.read_text()
+    assert launch(command, log).wait(WAIT) == 0, log.read_text()
     assert logs(broken) == logs(whole)
     names = ("scores.csv", "selection.csv", "evaluations.csv")
     assert [(broken / name).read_text() for name in names] == [(whole / name).read_text() for name in names]
@@ -101,3 +77,11 @@ def test_the_laptop_profile_learns_from_the_start(tmp_path):
         run["steps"] // every - start // every
     ] * 6
     assert (out / "figure6.png").stat().st_size > 10_000
+
+
+def test_the_estimate_of_memory_is_measured_with_a_process_that_trains(tmp_path):
+    assert main(["reproduce", "qbert", "--profile", "paper", "--estimate", "--out", str(tmp_path / "out")]) == 0
+    found = json.loads((tmp_path / "out" / "estimate.json").read_text())
+    assert 1e8 < found["rates"]["process"] < 1e9  # bytes: PyTorch, and arrays of one update
+    total = next(row["value"] for row in found["estimate"] if row["what"] == "memory in total")
+    assert 7.5 < total < 9.5  # GB

@@ -2,10 +2,8 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,30 +12,17 @@ from esbas import archive, cli
 from esbas.errors import TrainingError
 from esbas.training.runs.episode_log import read_episodes
 from esbas.training.runs.lock import locked
+from processes import PAUSE, WAIT
 from training.programs import FOREIGN, OWN, assert_same, numbers, words
-
-PAUSE, WAIT = 0.02, 300.0  # seconds; the waits are long because the machine may be busy
 
 
 @pytest.fixture
-def start():
-    """Start the program in a process group that is killed after the test. Its output goes to the file `log`."""
+def start(launch):
+    """Start the program. Its output goes to the file `log`."""
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from esbas.cli import program; program()"
     )
-    started = []
-
-    def new(arguments, log):
-        with log.open("a") as file:
-            command = [sys.executable, "-c", code, *arguments]
-            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
-        return started[-1]
-
-    yield new
-    for process in started:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    return lambda arguments, log: launch([sys.executable, "-c", code, *arguments], log)
 
 
 def wait_for_rows(out, count, process, seed=0):

@@ -2,17 +2,14 @@
 
 import os
 import signal
-import time
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
 from esbas import archive
 from esbas.training import Train
+from processes import is_running, wait_until
 from training.programs import assert_same, numbers, train_without_report
 
-WAIT = 300.0  # seconds, because the machine may be busy
 MEMBER = "dqn(hidden=[16], convolutions=[[4, 8, 8]], batch=8, learning_starts=10, train_every=2, overlap=true)"
 
 
@@ -38,14 +35,14 @@ def test_a_killed_training_leaves_no_process_and_resumes_with_the_same_results(t
         train_without_report(config(broken, 2))
         os._exit(1)
     try:
-        _wait_for(lambda: _episodes(broken) >= 2)
+        wait_until(lambda: _episodes(broken) >= 2, "the second episode")
         workers = Path(f"/proc/{child}/task/{child}/children").read_text().split()
     finally:
         os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
     assert os.WTERMSIG(status) == signal.SIGKILL
     assert len(workers) == 1
-    _wait_for(lambda: not any(map(_is_running, workers)))
+    wait_until(lambda: not any(map(is_running, workers)), "the end of the workers")
     assert _episodes(broken) < _episodes(whole)
     train_without_report(config(broken, 1))
     assert_same(_results(whole), _results(broken))
@@ -63,17 +60,3 @@ def _episodes(out: Path) -> int:
     with suppress(ValueError):  # it is being written
         return int(archive.read(out / "runs" / "seed-0" / "checkpoint.npz", "run")["number"])
     return 0
-
-
-def _wait_for(condition) -> None:
-    end = time.monotonic() + WAIT
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"it did not happen within {WAIT} s")
-        time.sleep(0.02)
-
-
-def _is_running(process: str) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False

@@ -1,18 +1,20 @@
 """Trains convolutional networks with PyTorch, on the CPU or another device. Weights of equal networks are stacked."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from esbas.columns import Array
-from esbas.learners.deep.formulas import add_rewards, bootstrap, losses, rounds_of, start
-from esbas.learners.deep.group import Group
+from esbas.learners.deep.formulas import losses
+from esbas.learners.deep.group import JointGroup
 from esbas.learners.deep.layout import NetworkLayout
 from esbas.learners.deep.networks import evaluate
 from esbas.learners.deep.optimizers import MAX_GRADIENT_NORM
 from esbas.learners.deep.pytorch import torch
 from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.deep.targets import targets_of
 
 Tensor = torch.Tensor
 
@@ -34,7 +36,7 @@ def rmsprop(weights: Tensor, gradient: Tensor, first: Tensor, second: Tensor, co
 _OPTIMIZERS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], None]] = {"adam": adam, "rmsprop": rmsprop}
 
 
-class TorchGroup(Group):
+class TorchGroup(JointGroup):
     """Networks that PyTorch evaluates."""
 
     def __init__(
@@ -56,9 +58,9 @@ class TorchGroup(Group):
     def batch_values(self, place: int, observations: Array) -> Array:
         self.flush()
         stack = "acting" if self._behind else "weights"
-        return np.asarray(self._evaluated(stack, np.array([place]), np.asarray(observations)[None])[0])
+        return np.asarray(self._evaluated(stack, np.asarray(observations)[None], places=np.array([place]))[0])
 
-    def _evaluated(self, stack: str, places: Array, observations: Array) -> Array:
+    def _evaluated(self, stack: str, observations: Array, *, places: Array) -> Array:
         """The values of all actions, (n, B, A), by these networks for observations (n, B, ...)."""
         with torch.no_grad():
             weights, first = self._stacks[stack], int(places[0])
@@ -69,7 +71,8 @@ class TorchGroup(Group):
     def _update(self, places: Array) -> list[int]:
         drawn, memory = self.drawn(places), self.replay.arrays()
         rows = self.replay.rows(drawn)  # (n, B)
-        targets = self._targets(places, rows, memory)
+        options = [self.options[place] for place in places]
+        targets = targets_of(memory, rows, options, self.replay.next_observations, partial(self._evaluated, places=places))
         part: Any = slice(None) if len(places) == len(self.options) else self._tensor(places)
         if self._behind:
             self._stacks["acting"][part] = self._stacks["weights"][part]
@@ -99,31 +102,6 @@ class TorchGroup(Group):
             for name, changed in zip(changing, stacks, strict=True):
                 self._stacks[name][part] = changed
         return [] if finite.all() else places[~finite].tolist()
-
-    def _targets(self, places: Array, rows: Array, memory: Any) -> Array:
-        """The targets of the values in the batches of these networks, (n, B), see `formulas.py`. One call evaluates them all."""
-        count, size = rows.shape
-        (at, who), (scales, targets) = np.empty((2, count, size), np.int64), np.empty((2, count, size), np.float32)
-        options, used = [self.options[place] for place in places], np.empty(count, np.int64)
-        for k in range(count):
-            used[k] = start(rows[k], at[k], who[k], scales[k], targets[k])
-        rounds = [rounds_of(each.n_step, each.corrected) for each in options]
-        for number in range(max(most for most, _ in rounds)):
-            for k, (most, length) in enumerate(rounds):
-                state = at[k], who[k], scales[k], targets[k]
-                used[k] = add_rewards(memory, length, options[k].gamma, *state, used[k]) if number < most else 0
-            if not used.any():
-                break
-            following = self.replay.next_observations(at[:, : used.max()] * (np.arange(used.max()) < used[:, None]))
-            values = choosers = self._evaluated("target", places, following)  # (n, most used, A)
-            if any(each.double for each in options):
-                choosers = self._evaluated("weights", places, following)
-            for k in np.flatnonzero(used).tolist():
-                own, state = values[k].T.copy(), (at[k], who[k], scales[k], targets[k])
-                chosen = choosers[k].T.copy() if options[k].double else own
-                decay, last = options[k].trace_decay, number == rounds[k][0] - 1
-                used[k] = bootstrap(memory, own, chosen, decay, last, *state, used[k])
-        return targets
 
     def _tensor(self, array: Array) -> Tensor:
         return torch.from_numpy(array).to(self._device)

@@ -11,7 +11,7 @@ from esbas.errors import InvalidValueError, require
 from esbas.learners.deep.dense import backward, forward, values_of_one
 from esbas.learners.deep.formulas import add_rewards, bootstrap, losses, rounds_of, start
 from esbas.learners.deep.gathering import read_observations, rows_of
-from esbas.learners.deep.group import Group
+from esbas.learners.deep.group import JointGroup
 from esbas.learners.deep.layout import NetworkLayout
 from esbas.learners.deep.optimizers import MAX_GRADIENT_NORM, adam, norm_of, rmsprop
 from esbas.learners.deep.replay import SharedReplay
@@ -167,7 +167,7 @@ def values_of_many(weights: Array, form: InputFormat, observations: Array, layer
     return result
 
 
-class DenseGroup(Group):
+class DenseGroup(JointGroup):
     """Networks without convolutions."""
 
     def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int, optimizer: str) -> None:

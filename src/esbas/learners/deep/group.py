@@ -36,47 +36,23 @@ class Hyperparameters(UpdateOptions):
 
 
 class Group(ABC):
-    """Networks that are trained in one call. Each learns the same as it would alone.
-
-    Requested updates are made as soon as every network has one to make, or when the result is needed.
-    """
+    """Networks of equal shape on one replay memory. Each learns the same as it would alone."""
 
     def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int) -> None:
         self.replay, self.network, self.batch = replay, network, batch
         self.options: list[Hyperparameters] = []
         self.counts = np.zeros(0, np.int64)  # (K,): updates made
         self.means = np.zeros((0, 3))  # (K, 3): loss, value and absolute error in the last batch
-        self._pending: list[int] = []  # by network: updates to make
-        self._idle = 0  # networks without pending updates
         self._diverged: set[int] = set()
         self.sizes = dict.fromkeys(("weights", "target", "first", "second"), network.size)  # of the arrays of a saved network
-        replay.before_change.append(self.flush)
 
     def add(self, options: Hyperparameters, weights: Array) -> int:
         """Add a network and return its index in the group."""
         self.flush()
         self.options.append(options)
         self.counts, self.means = np.append(self.counts, 0), np.append(self.means, np.full((1, 3), NONE_YET), axis=0)
-        self._pending.append(0)
-        self._idle += 1
         self._add(weights)
         return len(self.options) - 1
-
-    def request(self, place: int, updates: int) -> None:
-        """Request updates of one network on the current contents of the replay memory."""
-        self._idle -= self._pending[place] == 0
-        self._pending[place] += updates
-        if not self._idle:
-            self.flush()
-
-    def flush(self) -> None:
-        """Make all pending updates."""
-        while self._idle < len(self._pending):
-            places = [place for place, updates in enumerate(self._pending) if updates]
-            for place in places:
-                self._pending[place] -= 1
-            self._idle = self._pending.count(0)
-            self._diverged.update(self._update(np.array(places)))
 
     def diverged(self, place: int) -> bool:
         """Whether an update of this network was not finite, and therefore skipped, since the last call."""
@@ -100,8 +76,6 @@ class Group(ABC):
         schema.check(state, shape, "a saved network", remedy="build the learner as it was")
         self._set_arrays(place, {name: state[name] for name in self.sizes})
         self.counts[place] = state["updates"]
-        self._idle += self._pending[place] > 0
-        self._pending[place] = 0
         self._diverged -= {place}
         self._diverged |= {place} if state["diverged"] else set()
 
@@ -122,8 +96,15 @@ class Group(ABC):
         arrays = moments | {name: weights for name in self.sizes if name not in ("first", "second")}
         self.load_state_dict(place, arrays | {"updates": 0, "diverged": False})
 
+    def flush(self) -> None:
+        """Make all updates that were requested but not started."""
+
     def close(self) -> None:
         """Release what does not end by itself, such as processes."""
+
+    @abstractmethod
+    def request(self, place: int, updates: int) -> None:
+        """Request updates of one network on the current contents of the replay memory."""
 
     @abstractmethod
     def values(self, place: int, observation: Any) -> Array:
@@ -138,13 +119,48 @@ class Group(ABC):
         """Add arrays for the newest network."""
 
     @abstractmethod
-    def _update(self, places: Array) -> list[int]:
-        """Make one update of each of these networks; returns those whose update was not finite."""
-
-    @abstractmethod
     def _arrays(self, place: int) -> dict[str, Array]:
         """Copies of the arrays in `sizes` of one network: weights, target, the optimiser's first and second moments, ..."""
 
     @abstractmethod
     def _set_arrays(self, place: int, arrays: dict[str, Array]) -> None:
         """Undo `_arrays`."""
+
+
+class JointGroup(Group):
+    """Networks that are trained in one call, as soon as each has an update to make, or when a result is needed."""
+
+    def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int) -> None:
+        super().__init__(replay, network, batch=batch)
+        self._pending: list[int] = []  # by network: updates to make
+        self._idle = 0  # networks without pending updates
+        replay.before_change.append(self.flush)
+
+    def add(self, options: Hyperparameters, weights: Array) -> int:
+        place = super().add(options, weights)
+        self._pending.append(0)
+        self._idle += 1
+        return place
+
+    def request(self, place: int, updates: int) -> None:
+        self._idle -= self._pending[place] == 0
+        self._pending[place] += updates
+        if not self._idle:
+            self.flush()
+
+    def flush(self) -> None:
+        while self._idle < len(self._pending):
+            places = [place for place, updates in enumerate(self._pending) if updates]
+            for place in places:
+                self._pending[place] -= 1
+            self._idle = self._pending.count(0)
+            self._diverged.update(self._update(np.array(places)))
+
+    def load_state_dict(self, place: int, state: dict[str, Any]) -> None:
+        super().load_state_dict(place, state)
+        self._idle += self._pending[place] > 0
+        self._pending[place] = 0
+
+    @abstractmethod
+    def _update(self, places: Array) -> list[int]:
+        """Make one update of each of these networks; returns those whose update was not finite."""

@@ -35,6 +35,7 @@ class OverlappedGroup(Group):
         self._running: set[int] = set()  # networks with an update that has not been waited for
 
     def request(self, place: int, updates: int) -> None:
+        """Start them at once: an update in progress does not depend on the replay memory any more."""
         for _ in range(updates):
             self._finish(place)
             rows = self.replay.rows(self.drawn(np.array([place])))[0]
@@ -43,9 +44,6 @@ class OverlappedGroup(Group):
             self._acting[place] = newest
             self._running.add(place)
             self._trainer.start(network, newest, int(self.counts[place]) + 1)
-
-    def flush(self) -> None:
-        """Nothing is pending: an update in progress does not depend on the replay memory."""
 
     def close(self) -> None:
         self._trainer.close()
@@ -92,9 +90,6 @@ class OverlappedGroup(Group):
         self._networks.append(network)
         self._acting.append(0)
         self._newest.append(0)
-
-    def _update(self, places: Array) -> list[int]:
-        raise NotImplementedError  # `request` starts updates itself
 
     def _arrays(self, place: int) -> dict[str, Array]:
         self._finish(place)

@@ -1,17 +1,19 @@
 """One update of one network on an excerpt of the replay memory: the same function in the acting process and in workers."""
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from esbas.columns import Array
 from esbas.learners.deep.excerpts import following_at
-from esbas.learners.deep.formulas import add_rewards, bootstrap, losses, rounds_of, start
+from esbas.learners.deep.formulas import losses
 from esbas.learners.deep.network_memory import NetworkMemory
 from esbas.learners.deep.networks import evaluate
 from esbas.learners.deep.optimizers import MAX_GRADIENT_NORM, adam, norm_of, rmsprop
 from esbas.learners.deep.pytorch import torch
+from esbas.learners.deep.targets import targets_of
 
 
 class Outcome(NamedTuple):
@@ -50,22 +52,16 @@ def update(network: NetworkMemory, source: int, count: int) -> Outcome:
 
 
 def _targets(network: NetworkMemory, source: int) -> Array:
-    """The targets of the values in the batch, (B,), see `formulas.py`."""
-    options, excerpt, size = network.spec.options, network.excerpt, network.spec.batch
-    at, who, scales, targets = np.empty(size, np.int64), np.empty(size, np.int64), *np.empty((2, size), np.float32)
-    count = start(np.arange(size) * options.n_step, at, who, scales, targets)
-    rounds, length = rounds_of(options.n_step, options.corrected)
-    for number in range(rounds):
-        count = add_rewards(excerpt.steps, length, options.gamma, at, who, scales, targets, count)
-        if count == 0:
-            break
-        following = following_at(excerpt, at[:count])
-        values = choosers = values_of(network, network.target, following).T.copy()  # (A, count)
-        if options.double:
-            choosers = values_of(network, network.weights[source], following).T.copy()
-        decay, last = options.trace_decay, number == rounds - 1
-        count = bootstrap(excerpt.steps, values, choosers, decay, last, at, who, scales, targets, count)
-    return targets
+    """The targets of the values in the batch, (B,)."""
+    options, excerpt = network.spec.options, network.excerpt
+    weights = {"target": network.target, "weights": network.weights[source]}
+
+    def evaluate_one(name: str, observations: Array) -> Array:
+        return values_of(network, weights[name], observations[0])[None]
+
+    rows = np.arange(network.spec.batch)[None] * options.n_step
+    found = targets_of(excerpt.steps, rows, [options], partial(following_at, excerpt), evaluate_one)
+    return np.asarray(found[0])
 
 
 def values_of(network: NetworkMemory, weights: Array, observations: Array) -> Array:
