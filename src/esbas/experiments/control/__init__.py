@@ -89,6 +89,8 @@ class Control(SweepOptions):
         from esbas.experiments.control.setup import check_methods, methods_of
 
         super().check()
+        for task in self.chosen_tasks:
+            task.portfolio.check()
         known = {name: method for task in self.chosen_tasks for name, method in methods_of(task, self.protocol).items()}
         check_methods(self.methods, known)
         require(len(self.chosen_tasks) > 0, "there is a task", "name one", tasks=self.tasks)

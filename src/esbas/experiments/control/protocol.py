@@ -73,9 +73,15 @@ class PortfolioSpec:
     def names(self) -> tuple[str, ...]:
         return self.recipe().names
 
-    def recipe(self, names: Sequence[str] | None = None, *, changes: Mapping[str, Any] | None = None) -> Recipe:
-        """The members with these names, or all of them; `changes` replace options."""
-        specs = read_members([{**table, **(changes or {})} for table in self.members], source="the portfolio")
+    def check(self) -> None:
+        """Raise an error unless the members can be read and have the names in the roles. Imports what the members need."""
+        for role in filter(None, (self.bad, self.default)):
+            if role not in self.names:
+                raise unknown("member", role, self.names)
+
+    def recipe(self, names: Sequence[str] | None = None) -> Recipe:
+        """The members with these names, or all of them."""
+        specs = read_members(self.members, source="the portfolio")
         chosen = specs if names is None else tuple(member for member in specs if member.name in names)
         return Recipe("", chosen, dict(self.replay))
 
@@ -174,11 +180,7 @@ def _portfolio(name: str, table: Mapping[str, Any]) -> PortfolioSpec:
     full: dict[str, Any] = {"common": {}, "bad": "", "replay": {}} | dict(table)
     schema.check(full, _PORTFOLIO, where, remedy="fix the file")
     members = tuple(full["common"] | member for member in full["member"])
-    portfolio = PortfolioSpec(members=members, replay=full["replay"], bad=full["bad"], default=full["default"])
-    for role in filter(None, (portfolio.bad, portfolio.default)):
-        if role not in portfolio.names:
-            raise unknown(f"member of {where}", role, portfolio.names)
-    return portfolio
+    return PortfolioSpec(members=members, replay=full["replay"], bad=full["bad"], default=full["default"])
 
 
 def _task(table: Mapping[str, Any], portfolios: Mapping[str, PortfolioSpec]) -> Task:

@@ -7,6 +7,7 @@ from esbas.experiments.control.analysis import EFFECT, ControlAnalysis
 from esbas.experiments.control.figures import aggregate_figure, cost_figure, curve_figure
 from esbas.experiments.control.protocol import ABLATION, CONFIRMATORY, DEVELOPMENT
 from esbas.experiments.control.scores import TaskScores
+from esbas.experiments.control.statistics import Interval
 from esbas.reporting import Results, Section, terminal
 
 Rows = list[list[object]]
@@ -24,7 +25,7 @@ def publish(results: Results, analysis: ControlAnalysis) -> None:
         aggregate, tasks = aggregate_rows(analysis), task_rows(analysis)
         results.table("scores", SCORE_HEADER, score_rows(analysis))
         results.table("tasks", TASK_HEADER, tasks)
-        results.table("aggregate", AGGREGATE_HEADER, aggregate)
+        results.table("aggregate", *_flat(AGGREGATE_HEADER, aggregate))
         results.table("cost", *cost_table(analysis))
         results.table("members", *member_table(analysis))
         results.summary(analysis.summary())
@@ -86,6 +87,20 @@ def aggregate_rows(analysis: ControlAnalysis) -> Rows:
         row = [name, score, final, *comparisons, analysis.relative_cost(name)]
         found.append((float("-inf") if score is None else score.value, row))
     return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _flat(header: list[str], rows: Rows) -> tuple[list[str], Rows]:
+    """The same table with three columns for each column of intervals."""
+    wide = [any(isinstance(row[place], Interval) for row in rows) for place in range(len(header))]
+    ends = ("", ": low", ": high")
+    names = [name + end for name, three in zip(header, wide, strict=True) for end in (ends if three else ends[:1])]
+    flat: Rows = []
+    for row in rows:
+        cells: list[object] = []
+        for cell, three in zip(row, wide, strict=True):
+            cells += [cell.value, cell.low, cell.high] if isinstance(cell, Interval) else [cell, *[None] * (2 * three)]
+        flat.append(cells)
+    return names, flat
 
 
 def matrix(analysis: ControlAnalysis, kind: str) -> tuple[list[str], Rows]:

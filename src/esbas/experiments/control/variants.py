@@ -57,7 +57,7 @@ class Specialist(TabularQ):
     Args:
         name: the name of the learner.
         observation_space, action_space: of the task, discrete.
-        states: the first of its own states, and the first one after them.
+        own: the first of its own states, and the first one after them.
         rate, gamma, epsilon: see `TabularQ`.
     """
 
@@ -67,7 +67,7 @@ class Specialist(TabularQ):
         *,
         observation_space: Any,
         action_space: Any,
-        states: Sequence[int],
+        own: Sequence[int],
         rate: float = 0.1,
         gamma: float = 0.99,
         epsilon: float = 0.1,
@@ -75,7 +75,7 @@ class Specialist(TabularQ):
         super().__init__(
             name, states=int(observation_space.n), actions=int(action_space.n), rate=rate, gamma=gamma, epsilon=epsilon
         )
-        self._own = range(*states)
+        self._own = range(*own)
 
     def policy(self) -> Any:
         return _PartlyRandom(super().policy(), self._own, self.action_space.n)
