@@ -2,6 +2,7 @@
 
 import csv
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from esbas import cli
 from esbas.experiments.control import Control
 from esbas.experiments.control.protocol import CONFIRMATORY, KINDS, read_protocol
 from esbas.experiments.control.setup import methods_of
+from esbas.training import make_task
 from experiments.tiny_protocol import TEXT
 
 
@@ -167,3 +169,13 @@ def test_the_protocol_of_the_package_keeps_its_promises():
             methods_of(task, protocol)
         )
     assert set(protocol.quick["tasks"]) <= set(protocol.tasks)
+
+
+@pytest.mark.parametrize("name", read_protocol().of_kind(*KINDS))
+def test_the_tasks_of_the_package_exist(name):
+    task = read_protocol().tasks[name]
+    with warnings.catch_warnings(action="ignore"):  # MinAtar, MiniGrid and Box2D warn when they are imported
+        env = make_task(task.env, wrappers=task.wrappers)
+    env.reset(seed=0)
+    assert len(env.step(env.action_space.sample())) == 5
+    env.close()
