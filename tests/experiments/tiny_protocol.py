@@ -58,6 +58,15 @@ final_episodes = 2
 portfolio = "table"
 
 [[task]]
+name = "Missing"
+kind = "ablation"
+env = "no_such_package:Task-v0"
+steps = 100
+seeds = 30
+final_episodes = 1
+portfolio = "table"
+
+[[task]]
 name = "Pole"
 kind = "ablation"
 env = "CartPole-v1"

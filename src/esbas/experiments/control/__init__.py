@@ -24,6 +24,9 @@ _EXTENSIBLE = "tasks", "methods", "runs", "ablations"
 """Options that add cells to a folder, and do not change those that it has."""
 
 
+_REMEDY = "install what docs/control.md names, or choose other --tasks"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Control(SweepOptions):
     """Compare selectors on many tasks: with chance, with each member alone, with searches, ensembles and tuned learners.
@@ -55,9 +58,9 @@ class Control(SweepOptions):
 
         return read_protocol(self.protocol_file)
 
-    @property
-    def number_of_seeds(self) -> int:
-        return self.runs or int(self.protocol.quick["seeds"] if self.quick else self.protocol.seeds)
+    def seeds_of(self, task: "Task") -> int:
+        """How many seeds each method has on this task."""
+        return self.runs or (int(self.protocol.quick["seeds"]) if self.quick else task.seeds or self.protocol.seeds)
 
     @cached_property
     def chosen_tasks(self) -> "list[Task]":
@@ -87,6 +90,8 @@ class Control(SweepOptions):
 
     def check(self) -> None:
         from esbas.experiments.control.setup import check_methods, methods_of
+        from esbas.training import make_task
+        from esbas.training.options import error_context
 
         super().check()
         for task in self.chosen_tasks:
@@ -94,13 +99,13 @@ class Control(SweepOptions):
         known = {name: method for task in self.chosen_tasks for name, method in methods_of(task, self.protocol).items()}
         check_methods(self.methods, known)
         require(len(self.chosen_tasks) > 0, "there is a task", "name one", tasks=self.tasks)
+        for task in self.chosen_tasks:  # a package that is missing is reported now, not after hours
+            with error_context(f"the task {task.name}", rule="must start", remedy=_REMEDY):
+                make_task(task.env, wrappers=task.wrappers).close()
 
     def settings(self) -> dict[str, object]:
-        return super().settings() | {
-            "runs": self.number_of_seeds,
-            "ablations": self.ablations or None,
-            "quick": self.quick or None,
-        }
+        given = {name: getattr(self, name) or None for name in ("runs", "quick", "tasks", "methods", "ablations")}
+        return super().settings() | given | {"protocol_file": None if self.protocol_file is None else str(self.protocol_file)}
 
     def open_results(self) -> Results:
         """The results folder. Cells can be added to it."""

@@ -37,7 +37,7 @@ class ControlAnalysis:
     def __init__(self, options: "Control", cells: Cells) -> None:
         self.protocol, self.seed = options.protocol, options.seed
         self.recommended, self.chance = self.protocol.recommended, self.protocol.chance
-        self.seeds = options.number_of_seeds
+        self.seeds = {task.name: options.seeds_of(task) for task in options.chosen_tasks}
         self.tasks = {
             task.name: TaskScores(task, options.chosen_methods(task), cells[task.name], self.chance)
             for task in options.chosen_tasks
@@ -146,7 +146,9 @@ class ControlAnalysis:
 
     def seeds_needed(self, each: TaskScores) -> int | None:
         """The seeds with which the difference `EFFECT` from chance would be found on this task, as estimated from these runs."""
-        if self.seeds < 3 or not (each.has(self.recommended) and each.has(self.chance) and each.level > each.random):
+        if self.seeds[each.task.name] < 3 or not (
+            each.has(self.recommended) and each.has(self.chance) and each.level > each.random
+        ):
             return None
         differences = each.scores(self.recommended) - each.scores(self.chance)
         return statistics.seeds_for_power(differences, EFFECT, level=self.protocol.level)

@@ -24,6 +24,7 @@ _TASK = {
     "env": str,
     "wrappers": [str],
     "steps": _POSITIVE,
+    "seeds": Number(min=0, whole=True),
     "threshold": AnyOf(float, None),
     "final_episodes": _POSITIVE,
     "portfolio": str,
@@ -35,6 +36,7 @@ _TASK = {
 }
 _OPTIONAL: dict[str, Any] = {
     "wrappers": [],
+    "seeds": 0,
     "threshold": None,
     "tuned": None,
     "methods": None,
@@ -95,6 +97,7 @@ class Task:
         kind: "confirmatory", "development" or "ablation".
         env, wrappers: see `esbas.training.make_task`.
         steps: the budget in environment steps.
+        seeds: runs of each method; 0: as many as on other tasks.
         threshold: the mean return that the best member alone must reach in the last fifth of its run, or the task does not count.
         final_episodes: greedy episodes on fresh seeds at the end of a run.
         portfolio: the members.
@@ -110,6 +113,7 @@ class Task:
     env: str
     wrappers: tuple[str, ...]
     steps: int
+    seeds: int
     threshold: float | None
     final_episodes: int
     portfolio: PortfolioSpec
@@ -126,7 +130,7 @@ class Protocol:
 
     Attributes:
         bins: equal parts of the budget; a score is the mean over them.
-        seeds: runs of each method on each task.
+        seeds: runs of each method on each task that has no number of its own.
         block: seeds whose results are stored together.
         resamples: of the bootstrap.
         level: of the tests.

@@ -59,7 +59,7 @@ def score_rows(analysis: ControlAnalysis) -> Rows:
                 cells += [None] * 3 if found is None else [found.value, found.low, found.high]
             mean = None if score is None else float(each.raw(method).mean())
             start = [name, each.task.kind, each.counts, method, each.methods[method].family]
-            rows.append([*start, *cells, mean, each.steps(method), analysis.seeds])
+            rows.append([*start, *cells, mean, each.steps(method), analysis.seeds[name]])
     return rows
 
 
@@ -140,6 +140,11 @@ def cost_table(analysis: ControlAnalysis) -> tuple[list[str], Rows]:
     return ["task", "method", "CPU seconds", "microseconds per step"], rows
 
 
+def _seeds(analysis: ControlAnalysis) -> str:
+    fewest, most = min(analysis.seeds.values()), max(analysis.seeds.values())
+    return str(fewest) if fewest == most else f"{fewest} to {most}"
+
+
 def _sections(analysis: ControlAnalysis, aggregate: Rows, tasks: Rows, drawn: Collection[str]) -> list[Section]:
     counted = f"{len(analysis.counted)} of {len(analysis.of_kind(CONFIRMATORY))}"
     sections = [
@@ -148,7 +153,7 @@ def _sections(analysis: ControlAnalysis, aggregate: Rows, tasks: Rows, drawn: Co
             "\n\n".join(verdict_texts(analysis))
             + f"""\n\nScores: the budget is cut into {analysis.protocol.bins} equal parts; the mean returns of the episodes that
             start in each part are averaged and put on a scale with 0 for random actions and 1 for the best member alone.
-            Numbers are interquartile means over {analysis.seeds} seeds with 95 % intervals of the stratified bootstrap. Intervals
+            Numbers are interquartile means over {_seeds(analysis)} seeds with 95 % intervals of the stratified bootstrap. They
             do not include the uncertainty of the scale. {counted} confirmatory tasks count: on these the best member alone passes
             its threshold.""",
         )

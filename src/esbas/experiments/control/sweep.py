@@ -45,8 +45,8 @@ def run_sweep(options: "Control", results: Results) -> Cells:
                 continue
             decisive = method, method.recipe.members, method.recipe.memory, protocol.bins, protocol.commit_share, protocol.chance
             own = task.final_episodes, task.share_data, task.evaluate_all, options.seed
-            for first in range(0, options.number_of_seeds, protocol.block):
-                numbers = range(first, min(first + protocol.block, options.number_of_seeds))
+            for first in range(0, options.seeds_of(task), protocol.block):
+                numbers = range(first, min(first + protocol.block, options.seeds_of(task)))
                 name = _part_name(task, method.name, f"-{numbers[0]}-{numbers[-1]}", *decisive, *own)
                 seeds = [seed_of(options.seed, task.name, number) for number in numbers]
                 parts[name] = partial(block, task, method, protocol, seeds)
