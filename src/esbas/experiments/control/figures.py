@@ -11,9 +11,8 @@ from esbas.experiments.control.analysis import ControlAnalysis
 from esbas.experiments.control.scores import BEST, TaskScores
 from esbas.experiments.control.setup import HALVING
 from esbas.reporting import figures
-from esbas.reporting.colours import COLOURS, QUIET
+from esbas.reporting.colours import COLOURS, INK, QUIET
 
-SHOWN = 6  # curves in a panel, at most
 COLUMNS = 2
 
 
@@ -45,21 +44,19 @@ def curve_figure(analysis: ControlAnalysis, kind: str) -> Figure | None:
         _curves(axes, analysis, each)
     for axes in panels[len(tasks) :]:
         axes.set_visible(False)
+    figures.shared_legend(figure, panels[0])
     return figure
 
 
 def _curves(axes: Axes, analysis: ControlAnalysis, each: TaskScores) -> None:
-    names = [analysis.recommended, analysis.chance, "ssbas", HALVING]
-    shown = dict.fromkeys(name for name in (*names, each.reference) if each.has(name))
+    """A method has the same colour in all panels."""
     bins = each.curves(each.reference).shape[1]
     at = (np.arange(bins) + 0.5) * each.task.steps / bins
-    for name in [*shown][:SHOWN]:
-        curves = each.curves(name)
-        means = statistics.iqm(curves, axis=0)
-        label = f"{BEST}: {name.partition(':')[2]}" if name == each.reference else name
-        axes.plot(at, means, label=label, linewidth=1.6)
+    for name, colour in zip((analysis.recommended, analysis.chance, "ssbas", HALVING, each.reference), COLOURS, strict=False):
+        if each.has(name):
+            means = statistics.iqm(each.curves(name), axis=0)
+            axes.plot(at, means, color=colour, label=BEST if name == each.reference else name, linewidth=1.6)
     figures.label(axes, x="environment steps", y="mean return", title=each.task.name)
-    figures.legend(axes, outside=False)
 
 
 def cost_figure(analysis: ControlAnalysis) -> Figure | None:
@@ -77,7 +74,7 @@ def cost_figure(analysis: ControlAnalysis) -> Figure | None:
         colour = COLOURS[1] if name == analysis.recommended else COLOURS[0]
         lengths = [[score.value - score.low], [score.high - score.value]]
         axes.errorbar([cost], [score.value], yerr=lengths, fmt="o", color=colour, markersize=5)
-        axes.annotate(name, (cost, score.value), xytext=(5, 3), textcoords="offset points", fontsize=9)
-    figures.logarithmic(axes)
+        axes.annotate(name, (cost, score.value), xytext=(5, 3), textcoords="offset points", fontsize=9, color=INK)
+    axes.set_xlim(left=0)
     figures.label(axes, x="CPU time of a run [chance = 1]", y="score")
     return figure
