@@ -65,7 +65,7 @@ def test_the_whole_command_and_its_continuation(tmp_path, protocol, capsys, monk
     stamps = {path: path.stat().st_mtime_ns for path in (out / "parts").iterdir()}
     lost = next(path for path in stamps if path.name.startswith("Rooms-ssbas-2-2"))
     lost.unlink()
-    for figure in ("aggregate_figure", "cost_figure", "curve_figure"):  # they take time
+    for figure in ("aggregate_figure", "cost_figure", "curve_figure", "passive_figure"):  # they take time
         monkeypatch.setattr(f"esbas.experiments.control.report.{figure}", lambda *_: None)
     assert reproduce(protocol, out) == 0
     assert {path for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp} == {lost}

@@ -38,6 +38,7 @@ class ControlAnalysis:
         self.protocol, self.seed = options.protocol, options.seed
         self.recommended, self.chance = self.protocol.recommended, self.protocol.chance
         self.seeds = {task.name: options.seeds_of(task) for task in options.chosen_tasks}
+        self._intervals: dict[tuple[str, ...], Interval | None] = {}  # they are needed in several tables
         self.tasks = {
             task.name: TaskScores(task, options.chosen_methods(task), cells[task.name], self.chance)
             for task in options.chosen_tasks
@@ -63,12 +64,18 @@ class ControlAnalysis:
 
     def interval(self, tasks: Sequence[TaskScores], method: str, *, final: bool = False) -> Interval | None:
         """The interquartile mean over these tasks; None if the method is missing on one of them, or has no such score."""
+        key = (*(each.task.name for each in tasks), method, "final" if final else "score")
+        if key not in self._intervals:
+            self._intervals[key] = self._interval(tasks, method, final, key)
+        return self._intervals[key]
+
+    def _interval(self, tasks: Sequence[TaskScores], method: str, final: bool, key: tuple[str, ...]) -> Interval | None:
         if not tasks or not all(each.has(method) for each in tasks):
             return None
         values = [each.finals(method) if final else each.scores(method) for each in tasks]
         if not all(np.isfinite(each).all() for each in values):
             return None
-        return statistics.iqm_interval(values, resamples=self.protocol.resamples, rng=self._rng(method, len(tasks), final))
+        return statistics.iqm_interval(values, resamples=self.protocol.resamples, rng=self._rng(*key))
 
     def improvement(self, each: TaskScores, method: str, other: str) -> float | None:
         """The probability that a run of the method has a higher score than one of the other."""
@@ -87,8 +94,8 @@ class ControlAnalysis:
             return None
         return kind(first, second, resamples=self.protocol.resamples, rng=self._rng("compared", method, kind.__name__))
 
-    def _rng(self, *name: str | int) -> np.random.Generator:
-        return seeding.generator(self.seed, "control", "bootstrap", *map(str, name))
+    def _rng(self, *name: str) -> np.random.Generator:
+        return seeding.generator(self.seed, "control", "bootstrap", *name)
 
     @cached_property
     def against_chance(self) -> dict[str, tuple[float, float]]:

@@ -59,6 +59,26 @@ def _curves(axes: Axes, analysis: ControlAnalysis, each: TaskScores) -> None:
     figures.label(axes, x="environment steps", y="mean return", title=each.task.name)
 
 
+def passive_figure(analysis: ControlAnalysis) -> Figure | None:
+    """The greedy score of each member against its share of control, where all members are evaluated; None without such tasks."""
+    tasks = [each for each in analysis.tasks.values() if each.task.evaluate_all]
+    if not tasks:
+        return None
+    rows = math.ceil(len(tasks) / COLUMNS)
+    figure, panels = figures.new_panels(rows, columns=COLUMNS, width=10, height=1.0 + 3.2 * rows)
+    for axes, each in zip(panels, tasks, strict=False):
+        several = [name for name, method in each.methods.items() if len(method.recipe.names) > 1 and each.runs(name)]
+        for k, member in enumerate(each.members):
+            colour = COLOURS[k % len(COLOURS)]
+            shares, scores = ([values[k] for values in map(kind, several)] for kind in (each.shares, each.greedy))
+            axes.plot(shares, scores, "o", color=colour, label=member, markersize=5)
+        figures.label(axes, x="share of control", y="greedy score at the end", title=each.task.name)
+        figures.legend(axes, outside=False)
+    for axes in panels[len(tasks) :]:
+        axes.set_visible(False)
+    return figure
+
+
 def cost_figure(analysis: ControlAnalysis) -> Figure | None:
     """The aggregate score against CPU time relative to chance; None if nothing counts."""
     points = {}

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from esbas.experiments.control import statistics
 from esbas.experiments.control.analysis import EFFECT, ControlAnalysis
-from esbas.experiments.control.figures import aggregate_figure, cost_figure, curve_figure
+from esbas.experiments.control.figures import aggregate_figure, cost_figure, curve_figure, passive_figure
 from esbas.experiments.control.protocol import ABLATION, CONFIRMATORY, DEVELOPMENT
 from esbas.experiments.control.scores import TaskScores
 from esbas.experiments.control.statistics import Interval
@@ -30,7 +30,7 @@ def publish(results: Results, analysis: ControlAnalysis) -> None:
         results.table("members", *member_table(analysis))
         results.summary(analysis.summary())
     with terminal.status("drawing the figures"):
-        figures = {"aggregate": aggregate_figure(analysis), "cost": cost_figure(analysis)}
+        figures = {"aggregate": aggregate_figure(analysis), "cost": cost_figure(analysis), "passive": passive_figure(analysis)}
         figures |= {f"curves-{kind}": curve_figure(analysis, kind) for kind in _KINDS}
         drawn = {name: figure for name, figure in figures.items() if figure is not None}
         for name, figure in drawn.items():
@@ -120,7 +120,7 @@ def member_table(analysis: ControlAnalysis) -> tuple[list[str], Rows]:
     rows: Rows = []
     for name, each in analysis.tasks.items():
         for method, spec in each.methods.items():
-            if len(spec.recipe.names) < 2 or not each.has(method) or each.seconds(method) != each.seconds(method):
+            if len(spec.recipe.names) < 2 or not each.runs(method):
                 continue
             shares, greedy = each.shares(method), each.greedy(method)
             for k, member in enumerate(spec.recipe.names):
@@ -134,8 +134,8 @@ def cost_table(analysis: ControlAnalysis) -> tuple[list[str], Rows]:
     rows: Rows = []
     for name, each in analysis.tasks.items():
         for method in each.methods:
-            seconds = each.seconds(method)
-            if seconds == seconds:
+            if each.runs(method):
+                seconds = each.seconds(method)
                 rows.append([name, method, seconds, 1e6 * seconds / each.steps(method)])
     return ["task", "method", "CPU seconds", "microseconds per step"], rows
 
@@ -175,5 +175,8 @@ def _sections(analysis: ControlAnalysis, aggregate: Rows, tasks: Rows, drawn: Co
             caption = "Interquartile means of the returns over seeds." if name in drawn else ""
             figure = name if name in drawn else None
             sections.append(Section(title, about, table=matrix(analysis, kind), figure=figure, caption=caption))
-    sections.append(Section("Members", "Shares of control in environment steps.", table=member_table(analysis)))
+    figure = "passive" if "passive" in drawn else None
+    caption = "One dot for each method; members without control learn from the episodes of others." if figure else ""
+    text = "Shares of control in environment steps."
+    sections.append(Section("Members", text, table=member_table(analysis), figure=figure, caption=caption))
     return sections

@@ -85,10 +85,13 @@ class TaskScores:
         """(K,): the mean normalised greedy score of each member, NaN if not evaluated."""
         return np.asarray(self.normalised_finals(self._arrays(method)["greedy"]).mean(axis=0))
 
+    def runs(self, method: str) -> bool:
+        """Whether the method has runs of its own."""
+        return method in self._cells
+
     def seconds(self, method: str) -> float:
-        """The median CPU seconds of a run, which the first run of a process, with its imports, does not move."""
-        own = method in self._cells
-        return float(np.median(self._cells[method]["cpu"])) if own else float("nan")
+        """The median CPU seconds of a run; the first one of a process, with its imports, does not move it. NaN without runs."""
+        return float(np.median(self._cells[method]["cpu"])) if self.runs(method) else float("nan")
 
     def steps(self, method: str) -> float:
         return float(self._arrays(method)["steps"].mean())
