@@ -32,6 +32,7 @@ OTHER_PARAMETERS = {
     "corral": {"horizon": 10},
     "d3rb": {"d_min": 0.01, "c": 0.01},
     "ed2rb": {"d_min": 0.01, "c": 0.01},
+    "agent57": {"window": 3, "epsilon": 0.1},
     "rlessucb": {"epsilon": 0.45, "sigma": 0.01},
 }
 

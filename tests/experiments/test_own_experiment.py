@@ -153,12 +153,12 @@ def test_packages_that_declare_an_experiment_are_found(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(text)
     before = experiments.summaries()
-    assert set(before) == {"bounds", "dialogue", "gridworld", "qbert", "stationary"}
+    assert set(before) == {"bounds", "control", "dialogue", "gridworld", "qbert", "stationary"}
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
     assert experiments.summaries() == before | {"mine": "My summary."}
 
 
-@pytest.mark.parametrize("name", ["bounds", "dialogue", "gridworld", "qbert", "stationary"])
+@pytest.mark.parametrize("name", ["bounds", "control", "dialogue", "gridworld", "qbert", "stationary"])
 def test_all_experiments_have_one_shape(name):
     experiment = experiments.find_experiment(name)
     assert issubclass(experiment, SweepOptions)

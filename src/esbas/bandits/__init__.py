@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from esbas.bandits.agent57 import Agent57
 from esbas.bandits.balancing import D3RB, ED2RB
 from esbas.bandits.bandit import BANDITS, Bandit, BanditFactory, make_bandit
 from esbas.bandits.corral import Corral
@@ -30,6 +31,7 @@ __all__ = [
     "SWUCB",
     "UCB1",
     "UCBV",
+    "Agent57",
     "AllRounds",
     "Arm",
     "Bandit",

@@ -1,4 +1,4 @@
-"""The paper's tasks as Gymnasium environments, and wrappers for spaces with discrete parts."""
+"""The paper's tasks and small ones as Gymnasium environments, and wrappers for spaces with discrete parts."""
 
 from esbas.envs.dialogue.features import DialogueFeatures
 from esbas.envs.dialogue.log import Act, Dialogue, read_dialogues, write_dialogues
@@ -7,6 +7,10 @@ from esbas.envs.dialogue.transcript import transcript
 from esbas.envs.dialogue.user import User, UserAct, UserModel, UserParameters
 from esbas.envs.fruit_grid.environment import FruitGrid
 from esbas.envs.fruit_grid.map import FruitMap
+from esbas.envs.tables.four_rooms import FourRooms
+from esbas.envs.tables.inventory import Inventory
+from esbas.envs.tables.river_swim import RiverSwim
+from esbas.envs.tables.table_task import Outcome, TableTask
 from esbas.envs.wrappers import DiscreteActions, DiscreteObservations
 
 __all__ = [
@@ -15,10 +19,15 @@ __all__ = [
     "DialogueFeatures",
     "DiscreteActions",
     "DiscreteObservations",
+    "FourRooms",
     "FruitGrid",
     "FruitMap",
+    "Inventory",
     "NegotiationDialogue",
+    "Outcome",
+    "RiverSwim",
     "ScoreModel",
+    "TableTask",
     "User",
     "UserAct",
     "UserModel",

@@ -1,0 +1,1 @@
+"""Small tasks whose dynamics are a table of outcomes."""

@@ -1,0 +1,133 @@
+"""Does selection pay? Selectors, single members and what people use instead, at the same number of environment steps.
+
+docs/control.md describes the protocol, which is in protocol.toml.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import tyro
+
+from esbas.errors import require, unknown
+from esbas.experiments.options import SweepOptions
+from esbas.reporting import Results
+from esbas.reporting.files import plain
+from esbas.reporting.results import CONFIG, read_config
+
+if TYPE_CHECKING:  # imported by `run`, so that the help is fast
+    from esbas.experiments.control.protocol import Protocol, Task
+    from esbas.experiments.control.setup import Method
+
+_EXTENSIBLE = "tasks", "methods", "runs", "ablations"
+"""Options that add cells to a folder, and do not change those that it has."""
+
+
+_REMEDY = "install what docs/control.md names, or choose other --tasks"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control(SweepOptions):
+    """Compare selectors on many tasks: with chance, with each member alone, with searches, ensembles and tuned learners.
+
+    The whole protocol takes hours and can be stopped and continued at any time. A first look, in minutes: --quick. Finished parts
+    are kept if tasks, methods or seeds are added later.
+    """
+
+    command: ClassVar[str] = "esbas reproduce control"
+    min_runs: ClassVar[int] = 0
+
+    runs: Annotated[int, tyro.conf.arg(aliases=["--seeds"])] = 0
+    """Seeds of each method on each task. 0: those of the protocol."""
+    quick: bool = False
+    """A small part of the protocol: few seeds, tasks and methods, and short budgets."""
+    tasks: tuple[str, ...] = ()
+    """Tasks by name, or confirmatory, development or ablation for all of a kind. Default: confirmatory and development."""
+    methods: tuple[str, ...] = ()
+    """Methods by name; alone and fixed stand for those of all members. Chance and all members alone are always included: scores
+    are relative to them. Default: all."""
+    ablations: bool = False
+    """Also run the ablations."""
+    protocol_file: Path | None = None
+    """A protocol of your own, in TOML. Default: that of the package."""
+
+    @cached_property
+    def protocol(self) -> "Protocol":
+        from esbas.experiments.control.protocol import read_protocol
+
+        return read_protocol(self.protocol_file)
+
+    def seeds_of(self, task: "Task") -> int:
+        """How many seeds each method has on this task."""
+        return self.runs or (int(self.protocol.quick["seeds"]) if self.quick else task.seeds or self.protocol.seeds)
+
+    @cached_property
+    def chosen_tasks(self) -> "list[Task]":
+        """The tasks in the order of the protocol, with shorter budgets in a quick look."""
+        from esbas.experiments.control.protocol import ABLATION, CONFIRMATORY, DEVELOPMENT, KINDS
+
+        protocol, known = self.protocol, self.protocol.tasks
+        wanted = self.tasks or tuple(protocol.quick["tasks"] if self.quick else (CONFIRMATORY, DEVELOPMENT))
+        wanted += (ABLATION,) if self.ablations else ()
+        for name in wanted:
+            if name not in known and name not in KINDS:
+                raise unknown("task", name, [*known, *KINDS])
+        chosen = [task for name, task in known.items() if name in wanted or task.kind in wanted]
+        share = protocol.quick["share_of_steps"] if self.quick else 1
+        return [replace(task, steps=max(int(share * task.steps), protocol.bins)) for task in chosen]
+
+    def chosen_methods(self, task: "Task") -> "dict[str, Method]":
+        """The methods of a task."""
+        from esbas.experiments.control.setup import ALONE, matches, methods_of
+
+        every = methods_of(task, self.protocol)
+        wanted = self.methods or (tuple(self.protocol.quick["methods"]) if self.quick else ())
+        if not wanted:
+            return every
+        needed = (*wanted, self.protocol.chance, ALONE)
+        return {name: method for name, method in every.items() if matches(name, needed)}
+
+    def check(self) -> None:
+        from esbas.experiments.control.setup import check_methods, methods_of
+        from esbas.training import make_task
+        from esbas.training.options import error_context
+
+        super().check()
+        for task in self.chosen_tasks:
+            task.portfolio.check()
+        known = {name: method for task in self.chosen_tasks for name, method in methods_of(task, self.protocol).items()}
+        check_methods(self.methods, known)
+        require(len(self.chosen_tasks) > 0, "there is a task", "name one", tasks=self.tasks)
+        for task in self.chosen_tasks:  # a package that is missing is reported now, not after hours
+            with error_context(f"the task {task.name}", rule="must start", remedy=_REMEDY):
+                make_task(task.env, wrappers=task.wrappers).close()
+
+    def settings(self) -> dict[str, object]:
+        given = {name: getattr(self, name) or None for name in ("runs", "quick", "tasks", "methods", "ablations")}
+        return super().settings() | given | {"protocol_file": None if self.protocol_file is None else str(self.protocol_file)}
+
+    def open_results(self) -> Results:
+        """The results folder. Cells can be added to it."""
+        self.check()
+        folder, settings = self.out or Path("esbas-control"), plain(self.settings())
+        if (folder / CONFIG).is_file():
+            about = read_config(folder)
+            before = about["config"]
+            changed = [name for name in settings if before.get(name) != settings[name]]
+            if about["command"] == self.command and changed and set(changed) <= set(_EXTENSIBLE):
+                results = Results(folder, command=self.command, config=before)
+                results.change(settings, earlier={name: before.get(name) for name in changed})
+                return results
+        return Results(folder, command=self.command, config=settings)
+
+    def run(self) -> None:
+        from esbas.experiments.control.analysis import ControlAnalysis
+        from esbas.experiments.control.report import publish
+        from esbas.experiments.control.sweep import run_sweep
+
+        results = self.open_results()
+        publish(results, ControlAnalysis(self, run_sweep(self, results)))
+
+
+EXPERIMENT = Control

@@ -1,0 +1,100 @@
+"""Figures: scores with intervals, curves over environment steps, and scores against CPU time."""
+
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from esbas.experiments.control import statistics
+from esbas.experiments.control.analysis import ControlAnalysis
+from esbas.experiments.control.scores import BEST, TaskScores
+from esbas.experiments.control.setup import HALVING
+from esbas.reporting import figures
+from esbas.reporting.colours import COLOURS, INK, QUIET
+
+COLUMNS = 2
+
+
+def aggregate_figure(analysis: ControlAnalysis) -> Figure | None:
+    """Each method's interquartile mean over the confirmatory tasks that count; None if there are none."""
+    found = {name: analysis.interval(analysis.counted, name) for name in analysis.methods_on(analysis.counted)}
+    rows = sorted(((name, each) for name, each in found.items() if each is not None), key=lambda row: row[1].value)
+    if not rows:
+        return None
+    figure, axes = figures.new_figure(height=1.2 + 0.32 * len(rows))
+    for place, (name, each) in enumerate(rows):
+        colour = COLOURS[1] if name == analysis.recommended else COLOURS[0]
+        axes.plot([each.low, each.high], [place, place], color=colour, linewidth=5, alpha=0.35, solid_capstyle="butt")
+        axes.plot([each.value], [place], "o", color=colour, markersize=5)
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.axvline(1.0, color=QUIET, linewidth=1, linestyle=":")
+    figures.label(axes, x="score [0: random actions, 1: best member alone]", y="")
+    return figure
+
+
+def curve_figure(analysis: ControlAnalysis, kind: str) -> Figure | None:
+    """Mean returns over environment steps, one panel for each task; None without tasks."""
+    tasks = analysis.of_kind(kind)
+    if not tasks:
+        return None
+    rows = math.ceil(len(tasks) / COLUMNS)
+    figure, panels = figures.new_panels(rows, columns=COLUMNS, width=10, height=1.0 + 2.6 * rows)
+    for axes, each in zip(panels, tasks, strict=False):
+        _curves(axes, analysis, each)
+    for axes in panels[len(tasks) :]:
+        axes.set_visible(False)
+    figures.shared_legend(figure, panels[0])
+    return figure
+
+
+def _curves(axes: Axes, analysis: ControlAnalysis, each: TaskScores) -> None:
+    """A method has the same colour in all panels."""
+    bins = each.curves(each.reference).shape[1]
+    at = (np.arange(bins) + 0.5) * each.task.steps / bins
+    for name, colour in zip((analysis.recommended, analysis.chance, "ssbas", HALVING, each.reference), COLOURS, strict=False):
+        if each.has(name):
+            means = statistics.iqm(each.curves(name), axis=0)
+            axes.plot(at, means, color=colour, label=BEST if name == each.reference else name, linewidth=1.6)
+    figures.label(axes, x="environment steps", y="mean return", title=each.task.name)
+
+
+def passive_figure(analysis: ControlAnalysis) -> Figure | None:
+    """The greedy score of each member against its share of control, where all members are evaluated; None without such tasks."""
+    tasks = [each for each in analysis.tasks.values() if each.task.evaluate_all]
+    if not tasks:
+        return None
+    rows = math.ceil(len(tasks) / COLUMNS)
+    figure, panels = figures.new_panels(rows, columns=COLUMNS, width=10, height=1.0 + 3.2 * rows)
+    for axes, each in zip(panels, tasks, strict=False):
+        several = [name for name, method in each.methods.items() if len(method.recipe.names) > 1 and each.runs(name)]
+        for k, member in enumerate(each.members):
+            colour = COLOURS[k % len(COLOURS)]
+            shares, scores = ([values[k] for values in map(kind, several)] for kind in (each.shares, each.greedy))
+            axes.plot(shares, scores, "o", color=colour, label=member, markersize=5)
+        figures.label(axes, x="share of control", y="greedy score at the end", title=each.task.name)
+        figures.legend(axes, outside=False)
+    for axes in panels[len(tasks) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def cost_figure(analysis: ControlAnalysis) -> Figure | None:
+    """The aggregate score against CPU time relative to chance; None if nothing counts."""
+    points = {}
+    for name in analysis.methods_on(analysis.counted):
+        cost = analysis.relative_cost(name)
+        score = analysis.interval(analysis.counted, name)
+        if score is not None and cost is not None:
+            points[name] = cost, score
+    if not points:
+        return None
+    figure, axes = figures.new_figure()
+    for name, (cost, score) in points.items():
+        colour = COLOURS[1] if name == analysis.recommended else COLOURS[0]
+        lengths = [[score.value - score.low], [score.high - score.value]]
+        axes.errorbar([cost], [score.value], yerr=lengths, fmt="o", color=colour, markersize=5)
+        axes.annotate(name, (cost, score.value), xytext=(5, 3), textcoords="offset points", fontsize=9, color=INK)
+    axes.set_xlim(left=0)
+    figures.label(axes, x="CPU time of a run [chance = 1]", y="score")
+    return figure
