@@ -1,6 +1,8 @@
 """Measures the population on tasks of the control benchmark: `.venv-agilerl/bin/python -m benchmarks.agilerl --help`."""
 
 import argparse
+import os
+import sys
 import time
 import warnings
 from dataclasses import replace
@@ -20,6 +22,7 @@ from esbas.training import make_task
 
 METHOD = "agilerl"
 TASKS = "LunarLander", "Breakout", "CartPole"
+SETTINGS = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}  # AgileRL draws mutations from sets, whose order depends on the former
 
 
 def run_one(task: Task, protocol: Protocol, seed: int) -> dict[str, Any]:
@@ -71,6 +74,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not SETTINGS.items() <= os.environ.items():  # they count only if they are set before Python starts
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks.agilerl", *sys.argv[1:]], {**os.environ, **SETTINGS})
     try:
         main()
     except EsbasError as error:

@@ -77,7 +77,10 @@ def test_external_methods_are_added_to_a_folder(tmp_path, protocol, measured, ca
         (lambda content: content["runs"].__delitem__(slice(1, None)), "`runs >= seeds` must hold, but got runs=1, seeds=2"),
         (lambda content: content["runs"][1]["curve"].pop(), "one value for each bin must hold"),
         (lambda content: content["runs"][0].update(final=None), "at `runs[0].final`, but got None"),
-        (lambda content: content.update(method="ssbas"), "a name of its own, but got 'ssbas'"),
+        (lambda content: content.update(method="ssbas"), "a name of its own, of letters, digits and dashes, but got 'ssbas'"),
+        (lambda content: content.update(method="[b]$x$"), "of letters, digits and dashes, but got '[b]$x$'"),
+        (lambda content: content["runs"][0].update(steps=0), "at `runs[0].steps`, but got 0"),
+        (lambda content: content["runs"][0]["curve"].__setitem__(3, 1e300), "at `runs[0].curve[3]`, but got 1e+300"),
         (lambda content: content.clear(), "must have the keys method, task, runs"),
     ],
 )
@@ -94,7 +97,7 @@ def test_a_file_that_does_not_fit_is_one_sentence(tmp_path, protocol, measured, 
 
 def test_one_method_has_one_file_for_each_task(tmp_path, protocol, measured, capsys):
     assert reproduce(protocol, tmp_path / "out", "--external", str(measured), str(measured)) == 2
-    assert "must have a name of its own, but got 'other-program'" in capsys.readouterr().err
+    assert "digits and dashes, but got 'other-program'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[" * 5000])

@@ -24,7 +24,8 @@ from esbas.training.portfolios.recipe import Recipe
 if TYPE_CHECKING:
     from esbas.experiments.control import Control
 
-_RUN = {"curve": [float], "final": float, "steps": COUNT, "episodes": COUNT, "cpu": Number(min=0)}
+_RETURN, _POSITIVE = Number(min=-1e100, max=1e100), Number(min=1, whole=True)  # sums of returns are finite
+_RUN = {"curve": [_RETURN], "final": _RETURN, "steps": _POSITIVE, "episodes": _POSITIVE, "cpu": Number(min=0)}
 _FACTS = {"name": str, "env": str, "wrappers": [str], "steps": COUNT, "final_episodes": COUNT, "bins": COUNT, "seed": COUNT}
 _FILE = {"method": str, "task": _FACTS, "runs": [_RUN]}
 _REMEDY = "measure it again"
@@ -67,12 +68,14 @@ def external_cells(paths: Sequence[Path], options: "Control") -> dict[str, dict[
         content = _read(path)
         name, method = content["task"]["name"], content["method"]
         if name not in tasks:
-            raise unknown("chosen task", name, tasks, f"add it to --tasks, or leave out {str(path)!r}")
+            raise unknown("chosen task", name[:60], tasks, f"add it to --tasks, or leave out {str(path)!r}")
         task, own = tasks[name], found.setdefault(name, {})
         runs, seeds = read_runs(path, facts(task, options.protocol, options.seed)), options.seeds_of(task)
         require(len(runs) >= seeds, "runs >= seeds", f"finish {str(path)!r}, or use fewer --seeds", runs=len(runs), seeds=seeds)
-        if not method or method in own or method in methods_of(task, options.protocol):
-            raise InvalidValueError(f"the method in {str(path)!r} must have a name of its own, but got {method!r}: rename it")
+        taken = method in own or method in methods_of(task, options.protocol)
+        if taken or not method.replace("-", "").isalnum():
+            rule = "a name of its own, of letters, digits and dashes"
+            raise InvalidValueError(f"the method in {str(path)!r} must have {rule}, but got {schema.short(method)}: rename it")
         own[method] = {key: np.array([run[key] for run in runs[:seeds]]) for key in _RUN}
     return found
 
