@@ -44,7 +44,7 @@ def curve_figure(analysis: ControlAnalysis, kind: str) -> Figure | None:
         _curves(axes, analysis, each)
     for axes in panels[len(tasks) :]:
         axes.set_visible(False)
-    figures.shared_legend(figure, panels[0])
+    figures.shared_legend(figure, max(panels, key=lambda axes: len(axes.lines)))  # not every method runs on every task
     return figure
 
 
