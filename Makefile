@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 D3RLPY := .venv-d3rlpy
+AGILERL := .venv-agilerl
 BROWSER := .venv/browser-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-docs test-slow test-d3rlpy test-browser lint format check bench fuzz clean
+.PHONY: help setup demo test test-docs test-slow test-d3rlpy test-browser lint format check bench agilerl fuzz clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
@@ -65,9 +66,16 @@ check: lint test test-docs test-d3rlpy test-browser  ## Run everything that CI c
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks
 
+agilerl: $(AGILERL)/installed  ## Create .venv-agilerl, the environment of python -m benchmarks.agilerl
+
+$(AGILERL)/installed: pyproject.toml constraints.txt benchmarks/agilerl/requirements.txt
+	test -x $(AGILERL)/bin/python || $(PYTHON) -m venv $(AGILERL)
+	$(AGILERL)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r benchmarks/agilerl/requirements.txt -e . 'gymnasium[box2d]' MinAtar
+	@touch $@
+
 fuzz: setup  ## Try hostile input on everything that is read back: files, states
 	PYTHONPATH=tests $(BIN)/python -m fuzz
 
 clean:  ## Remove environments, caches and results
-	rm -rf .venv $(D3RLPY) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/*.egg-info esbas-*/
+	rm -rf .venv $(D3RLPY) $(AGILERL) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist src/*.egg-info esbas-*/
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

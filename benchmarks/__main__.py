@@ -9,8 +9,9 @@ from esbas.errors import unknown
 
 
 def main(names: list[str]) -> None:
+    # packages need an environment of their own
     found = pkgutil.iter_modules([str(Path(__file__).parent)])
-    known = sorted(module.name for module in found if not module.name.startswith("_"))
+    known = sorted(module.name for module in found if not module.name.startswith("_") and not module.ispkg)
     for name in names or known:
         if name not in known:
             raise SystemExit(str(unknown("benchmark", name, known)))

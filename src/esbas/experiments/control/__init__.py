@@ -17,10 +17,11 @@ from esbas.reporting.files import plain
 from esbas.reporting.results import CONFIG, read_config
 
 if TYPE_CHECKING:  # imported by `run`, so that the help is fast
+    from esbas.experiments.control.cells import Arrays
     from esbas.experiments.control.protocol import Protocol, Task
     from esbas.experiments.control.setup import Method
 
-_EXTENSIBLE = "tasks", "methods", "runs", "ablations"
+_EXTENSIBLE = "tasks", "methods", "runs", "ablations", "external"
 """Options that add cells to a folder, and do not change those that it has."""
 
 
@@ -49,6 +50,8 @@ class Control(SweepOptions):
     are relative to them. Default: all."""
     ablations: bool = False
     """Also run the ablations."""
+    external: tuple[Path, ...] = ()
+    """Files with the runs of methods that another program has measured. They are added to tables and figures."""
     protocol_file: Path | None = None
     """A protocol of your own, in TOML. Default: that of the package."""
 
@@ -88,6 +91,20 @@ class Control(SweepOptions):
         needed = (*wanted, self.protocol.chance, ALONE)
         return {name: method for name, method in every.items() if matches(name, needed)}
 
+    @cached_property
+    def external_cells(self) -> "dict[str, dict[str, Arrays]]":
+        """By task and method, the arrays of the methods that another program has measured."""
+        from esbas.experiments.control.external import external_cells
+
+        return external_cells(self.external, self)
+
+    def compared_methods(self, task: "Task") -> "dict[str, Method]":
+        """The methods of a task, and those that another program has measured on it."""
+        from esbas.experiments.control.external import external_method
+
+        outside = {name: external_method(name, task) for name in self.external_cells.get(task.name, {})}
+        return self.chosen_methods(task) | outside
+
     def check(self) -> None:
         from esbas.experiments.control.setup import check_methods, methods_of
         from esbas.training import make_task
@@ -99,12 +116,14 @@ class Control(SweepOptions):
         known = {name: method for task in self.chosen_tasks for name, method in methods_of(task, self.protocol).items()}
         check_methods(self.methods, known)
         require(len(self.chosen_tasks) > 0, "there is a task", "name one", tasks=self.tasks)
+        _ = self.external_cells  # a file that does not fit raises an error
         for task in self.chosen_tasks:  # a package that is missing is reported now, not after hours
             with error_context(f"the task {task.name}", rule="must start", remedy=_REMEDY):
                 make_task(task.env, wrappers=task.wrappers).close()
 
     def settings(self) -> dict[str, object]:
         given = {name: getattr(self, name) or None for name in ("runs", "quick", "tasks", "methods", "ablations")}
+        given |= {"external": [str(path) for path in self.external] or None}
         return super().settings() | given | {"protocol_file": None if self.protocol_file is None else str(self.protocol_file)}
 
     def open_results(self) -> Results:
@@ -127,7 +146,9 @@ class Control(SweepOptions):
         from esbas.experiments.control.sweep import run_sweep
 
         results = self.open_results()
-        publish(results, ControlAnalysis(self, run_sweep(self, results)))
+        own = run_sweep(self, results)
+        cells = {task: arrays | self.external_cells.get(task, {}) for task, arrays in own.items()}
+        publish(results, ControlAnalysis(self, cells))
 
 
 EXPERIMENT = Control

@@ -11,7 +11,7 @@ from esbas import seeding
 from esbas.experiments.control import statistics
 from esbas.experiments.control.protocol import CONFIRMATORY
 from esbas.experiments.control.scores import ANY, BEST, TaskScores
-from esbas.experiments.control.setup import ALONE, COMMIT, FIXED, HALVING, SELECTOR
+from esbas.experiments.control.setup import ALONE, COMMIT, EXTERNAL, FIXED, HALVING, SELECTOR
 from esbas.experiments.control.statistics import Interval
 from esbas.experiments.control.sweep import Cells
 
@@ -40,9 +40,15 @@ class ControlAnalysis:
         self.seeds = {task.name: options.seeds_of(task) for task in options.chosen_tasks}
         self._intervals: dict[tuple[str, ...], Interval | None] = {}  # they are needed in several tables
         self.tasks = {
-            task.name: TaskScores(task, options.chosen_methods(task), cells[task.name], self.chance)
+            task.name: TaskScores(task, options.compared_methods(task), cells[task.name], self.chance)
             for task in options.chosen_tasks
         }
+
+    @property
+    def external(self) -> list[str]:
+        """The methods that another program has measured."""
+        methods = [method for each in self.tasks.values() for method in each.methods.values()]
+        return [*dict.fromkeys(method.name for method in methods if method.family == EXTERNAL)]
 
     def of_kind(self, kind: str) -> list[TaskScores]:
         return [each for each in self.tasks.values() if each.task.kind == kind]

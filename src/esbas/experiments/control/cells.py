@@ -144,15 +144,20 @@ class _Judge:
 
     def score(self, policy: Policy) -> float:
         """The mean return."""
-        returns = []
-        for number in range(self._episodes):
-            rng = seeding.generator(self._seed, "control", "final", number)
-            trajectory = esbas.play(self._env, policy, rng=rng, seed=int(rng.integers(2**31)))
-            returns.append(float(trajectory.rewards.sum()))
-        return float(np.mean(returns))
+        return final_score(self._env, policy, episodes=self._episodes, seed=self._seed)
 
     def close(self) -> None:
         self._env.close()
+
+
+def final_score(env: Any, policy: Policy, *, episodes: int, seed: int) -> float:
+    """The mean return of episodes on fresh seeds, which are the same for all policies of a run with this seed."""
+    returns = []
+    for number in range(episodes):
+        rng = seeding.generator(seed, "control", "final", number)
+        trajectory = esbas.play(env, policy, rng=rng, seed=int(rng.integers(2**31)))
+        returns.append(float(trajectory.rewards.sum()))
+    return float(np.mean(returns))
 
 
 def _together(policies: Sequence[Policy]) -> dict[str, Policy]:

@@ -44,7 +44,7 @@ def curve_figure(analysis: ControlAnalysis, kind: str) -> Figure | None:
         _curves(axes, analysis, each)
     for axes in panels[len(tasks) :]:
         axes.set_visible(False)
-    figures.shared_legend(figure, panels[0])
+    figures.shared_legend(figure, max(panels, key=lambda axes: len(axes.lines)))  # not every method runs on every task
     return figure
 
 
@@ -52,7 +52,8 @@ def _curves(axes: Axes, analysis: ControlAnalysis, each: TaskScores) -> None:
     """A method has the same colour in all panels."""
     bins = each.curves(each.reference).shape[1]
     at = (np.arange(bins) + 0.5) * each.task.steps / bins
-    for name, colour in zip((analysis.recommended, analysis.chance, "ssbas", HALVING, each.reference), COLOURS, strict=False):
+    fixed, external = (analysis.recommended, analysis.chance, "ssbas", HALVING, each.reference), analysis.external
+    for name, colour in zip((*fixed, *external), COLOURS, strict=False):
         if each.has(name):
             means = statistics.iqm(each.curves(name), axis=0)
             axes.plot(at, means, color=colour, label=BEST if name == each.reference else name, linewidth=1.6)

@@ -9,7 +9,8 @@ from esbas.experiments.control.protocol import Protocol, Task
 from esbas.training.portfolios.members import read_members
 from esbas.training.portfolios.recipe import Recipe
 
-SELECTOR, FIXED, ALONE, SEARCH, SINGLE, ENSEMBLE = FAMILIES = "selector", "fixed", "alone", "search", "single", "ensemble"
+SELECTOR, FIXED, ALONE, SEARCH, SINGLE, ENSEMBLE = "selector", "fixed", "alone", "search", "single", "ensemble"
+EXTERNAL = "external"
 HALVING, COMMIT = "successive-halving", "uniform-then-commit"
 WITHOUT_BAD, REPLAY_RATIO, TUNED = "uniform-without-bad", "more-updates", "rl-zoo"
 VOTE, MEAN_Q = "majority-vote", "mean-q"
@@ -24,8 +25,8 @@ class Method:
         name: of the method.
         family: "selector"; "alone": one member with its own data; "fixed": one member acts, all learn; "search": members with
             their own data compete for the budget; "single": one learner with other hyperparameters; "ensemble": the members that
-            chance has trained, evaluated together.
-        recipe: the members.
+            chance has trained, evaluated together; "external": measured by another program.
+        recipe: the members; none of an external method.
         selector: as in `esbas train --selector`; for searches the name of the search.
         wrappers: of the environment.
     """
