@@ -18,7 +18,7 @@ class Agent57(IndexBandit):
 
     Args:
         n_arms: K.
-        window: w. Their actors use 160 episodes, their evaluator 3,600.
+        window: w. Their actors use 160 episodes, their evaluator 3,600; public reimplementations use 90.
         beta: β.
         epsilon: ε. Their actors use 1/2, their evaluator 0.01.
         rng: for random arms.
