@@ -90,22 +90,15 @@ class Improvement(KalmanThompson):
 class Coverage(BanditSelector):
     """A share of the choices goes to arms whose episodes visit little-known states, as long as there are such visits.
 
-    A state is little known in its first `known` visits (Brafman & Tennenholtz, 2002, have such a number). The share is the largest
-    mean number of such visits in an episode of an arm, at most `most`; within it, arms are drawn in proportion to theirs. For
+    A state is little known in its first `known` visits, as in R-max (Brafman & Tennenholtz, 2002). The share is the largest mean
+    number of such visits in an episode of an arm, at most `most`; within it, arms are drawn in proportion to theirs. It is for
     observations that repeat.
     """
 
     wants = frozenset({"trajectory"})
 
     def __init__(
-        self,
-        arms: Iterable[str],
-        *,
-        known: int = 100,
-        most: float = 0.5,
-        per_step: bool = False,
-        seed: int = 0,
-        **options: Any,
+        self, arms: Iterable[str], *, known: int = 100, most: float = 0.5, per_step: bool = False, seed: int = 0, **options: Any
     ) -> None:
         super().__init__(arms, bandit=KalmanThompson, seed=seed, **options)
         self._known, self._most, self._per_step = known, most, per_step

@@ -56,6 +56,7 @@ _PROTOCOL = {
     "recommended": str,
     "chance": str,
     "selectors": {str: str},
+    "tried": {str: str},
     "quick": _QUICK,
     "portfolio": {str: _TABLE},
     "task": [_TABLE],
@@ -138,6 +139,7 @@ class Protocol:
         random_steps: environment steps with random actions, for the zero of the scale.
         recommended, chance: the names of two selectors.
         selectors: by name, as in `esbas train --selector`.
+        tried: more selectors, for tasks that name them in `methods`.
         tasks: by name.
         quick: seeds, share of the steps, tasks and methods of a quick look.
     """
@@ -152,6 +154,7 @@ class Protocol:
     recommended: str
     chance: str
     selectors: Mapping[str, str]
+    tried: Mapping[str, str]
     tasks: Mapping[str, Task]
     quick: Mapping[str, Any]
 
@@ -166,7 +169,7 @@ def read_protocol(path: Path | None = None) -> Protocol:
         source, text = "the protocol", resources.files(__package__).joinpath("protocol.toml").read_text("utf-8")
     else:
         source, text = f"the protocol {str(path)!r}", read_file(path).decode("utf-8", "replace")
-    tables = read_toml(text, source=source)
+    tables: dict[str, Any] = {"tried": {}} | read_toml(text, source=source)
     with error_context(source):
         schema.check(tables, _PROTOCOL, source, remedy="fix the file")
         portfolios = {name: _portfolio(name, table) for name, table in tables.pop("portfolio").items()}

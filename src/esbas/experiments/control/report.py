@@ -43,7 +43,9 @@ def publish(results: Results, analysis: ControlAnalysis) -> None:
 
 
 def verdict_texts(analysis: ControlAnalysis) -> list[str]:
-    """One line for each claim about the recommended selector."""
+    """One line for each claim about the recommended selector; none without confirmatory tasks."""
+    if not analysis.of_kind(CONFIRMATORY):
+        return []
     words = {True: "holds", False: "does not hold", None: "open"}
     return [f"{analysis.recommended}, {each.claim}: {words[each.holds]} ({each.measured})." for each in analysis.verdicts()]
 

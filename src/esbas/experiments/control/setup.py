@@ -57,7 +57,8 @@ def methods_of(task: Task, protocol: Protocol) -> dict[str, Method]:
         found.append(Method(name=name, family=family, recipe=recipe, selector=selector, wrappers=wrappers))
 
     everyone = own.recipe()
-    for name, text in protocol.selectors.items():
+    more = {name: text for name, text in protocol.tried.items() if task.methods is not None and name in task.methods}
+    for name, text in {**protocol.selectors, **more}.items():
         add(name, SELECTOR, everyone, text)
     if own.bad:
         good = own.recipe([name for name in names if name != own.bad])
@@ -68,9 +69,9 @@ def methods_of(task: Task, protocol: Protocol) -> dict[str, Method]:
         add(f"fixed:{name}", FIXED, everyone, f"fixed:{name}")
     for search in (HALVING, COMMIT):
         add(search, SEARCH, everyone, search)
-    more = _with_more_updates(own.recipe([own.default]), len(names))
-    if more is not None:
-        add(REPLAY_RATIO, SINGLE, more, f"fixed:{own.default}")
+    busier = _with_more_updates(own.recipe([own.default]), len(names))
+    if busier is not None:
+        add(REPLAY_RATIO, SINGLE, busier, f"fixed:{own.default}")
     if task.tuned is not None:
         table = dict(task.tuned)
         wrappers, replay = tuple(table.pop("wrappers", task.wrappers)), table.pop("replay", {})
