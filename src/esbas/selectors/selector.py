@@ -97,6 +97,11 @@ class Selector(ABC):
         return max(self._epoch, 0)
 
     @property
+    def epoch_due(self) -> bool:
+        """Whether the next epoch should start: `claim_epoch` returns it, unless another caller has claimed it."""
+        return not self.online and self._number >= self._epoch_end
+
+    @property
     def open_choices(self) -> tuple[Choice, ...]:
         """The choices that were neither told nor withdrawn."""
         with self._lock:
