@@ -16,7 +16,7 @@ _OF_MAKING = "scale", "xi", "epochs"  # parameters of `make_selector`; other opt
 
 
 def describe_selector(
-    selector: str | Mapping[str, Any],
+    selector: Any,
     *,
     arms: Iterable[str] | None = None,
     stationary: Collection[str] = (),

@@ -57,33 +57,38 @@ def to_row(event: Event) -> tuple[Any, ...]:
 
 def from_row(row: Sequence[Any]) -> Event:
     """The event in a row. A row that no study wrote raises a StoreError."""
-    event = Event._make(row)
-    if event.data is None:
-        event = event._replace(data={})
-    else:
-        try:
-            data = schema.read_json(row[-1], "its data")
-            schema.check(data, {str: Any}, "its data")
-        except (InvalidValueError, TypeError) as error:
-            raise _damaged(row, str(error)) from None
-        event = event._replace(data=data)
+    event = Event._make((*row[:-1], {} if row[-1] is None else _data(row)))
     needed = KINDS.get(event.kind) if isinstance(event.kind, str) else None
     if needed is None:
         raise _damaged(row, f"there is no kind {schema.short(event.kind)}")
-    fits = (
-        all(getattr(event, name) is not None for name in needed)
-        and _has(event.seq, int)
-        and _has(event.at, float)
-        and (event.number is None or _has(event.number, int))
-        and (event.arm is None or _has(event.arm, str))
-        and (event.value is None or _has(event.value, float))
-        and (event.propensity is None or _has(event.propensity, float))
-        and (event.epoch is None or _has(event.epoch, int))
-        and (event.key is None or _has(event.key, str))
-    )
-    if not fits:
+    fits = all(type(value) in types for value, types in zip(row, _TYPES, strict=False))
+    if not fits or any(getattr(event, name) is None for name in needed) or not math.isfinite(event.at + (event.value or 0.0)):
         raise _damaged(row, f"its columns do not fit {event.kind!r}")
     return event
+
+
+_EMPTY = type(None)
+_TYPES: tuple[tuple[type, ...], ...] = (
+    (int,),
+    (str,),
+    (int, _EMPTY),
+    (str, _EMPTY),
+    *((float, _EMPTY),) * 2,
+    (int, _EMPTY),
+    (float,),
+    (str, _EMPTY),
+    (str, _EMPTY),
+)
+"""The types of the columns, in the order of the fields of `Event`."""
+
+
+def _data(row: Sequence[Any]) -> dict[str, Any]:
+    try:
+        data = schema.read_json(row[-1], "its data")
+        schema.check(data, {str: Any}, "its data")
+    except (InvalidValueError, TypeError) as error:
+        raise _damaged(row, str(error)) from None
+    return dict(data)
 
 
 def choice_of(event: Event, *, with_context: bool) -> Choice:
@@ -92,10 +97,6 @@ def choice_of(event: Event, *, with_context: bool) -> Choice:
     assert number is not None and arm is not None and epoch is not None  # noqa: PT018  # columns that this kind has
     known = tuple(context) if with_context and context is not None else None
     return Choice(number=number, arm=arm, epoch=epoch, context=known, propensity=event.propensity)
-
-
-def _has(value: object, kind: type) -> bool:
-    return type(value) is kind and (kind is not float or math.isfinite(value))  # type: ignore[arg-type]
 
 
 def _damaged(row: Sequence[Any], cause: str) -> StoreError:

@@ -113,7 +113,7 @@ class Study:
             turn.add(events.TOLD, number=number, arm=arm, value=value, key=key, data=data)
 
     def withdraw(self, choice: Choice | int, *, key: str | None = None) -> None:
-        """Close a choice without a value: its episode says nothing about its arm. No effect if it is closed without one already."""
+        """Close a choice without a value: its episode says nothing about its arm. No effect if it has none already."""
         check_key(key)
         number, arm = number_of(choice)
         with self._log.writing() as turn:
