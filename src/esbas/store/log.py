@@ -48,10 +48,13 @@ class Turn:
         self._log.changed = True
         self._add(Event(self.replica.seq + 1, kind, at=self.now, **columns))
 
-    def repeated(self, key: str | None, kind: str, **columns: Any) -> Event | None:
+    def repeated(self, key: str | None, kind: str, *, data: Mapping[str, Any] | None = None, **columns: Any) -> Event | None:
         """The event of an earlier request with this key. A key that was used for another request is refused."""
         event = None if key is None else self._log.store.with_key(self._log.study, key)
-        if event is not None and (event.kind, *columns.values()) != (kind, *(getattr(event, name) for name in columns)):
+        if event is None:
+            return None
+        same = event.kind == kind and all(getattr(event, name) == value for name, value in columns.items())
+        if not same or (data is not None and _text(data) != _text(event.data)):
             raise StudyError(
                 f"a key must stand for one request, but {schema.short(key)} stands for another one "
                 f"(event {event.seq}, {event.kind}): use a new key for every request"
@@ -161,6 +164,11 @@ class StudyLog:
     def _snapshot(self, replica: Replica) -> None:
         self.store.add_snapshot(self.study, replica.seq, json.dumps(replica.state_dict()))
         self._snapshot_due = False
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    """What the client sent, for comparisons: also NaN is equal to itself."""
+    return json.dumps({name: item for name, item in data.items() if name != "late"}, sort_keys=True)
 
 
 def load_replica(store: Store, study: int, description: Mapping[str, Any], *, until: int | None = None) -> Replica:

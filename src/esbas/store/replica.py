@@ -23,7 +23,7 @@ _STATE = {
 }
 
 
-class Claim(NamedTuple):
+class ClaimedEpoch(NamedTuple):
     """An epoch that somebody prepares."""
 
     epoch: int
@@ -42,7 +42,7 @@ class Replica:
         self.selector = build_selector(description)
         self.seq, self.at = 0, 0.0  # of the last event
         self.opened: dict[int, tuple[Choice, float]] = {}  # number -> choice and when it was asked for, the oldest first
-        self.claim: Claim | None = None
+        self.claim: ClaimedEpoch | None = None
         self.claims = False  # whether anybody ever claimed an epoch; otherwise epochs start by themselves
 
     def ask(self, among: Sequence[str] | None, context: Sequence[float] | None) -> Choice:
@@ -85,7 +85,7 @@ class Replica:
         elif kind == events.EPOCH_CLAIMED:
             self.claims = True
             if event.epoch is not None:
-                self.claim = Claim(event.epoch, str(event.data["claimant"]), float(event.data["until"]))
+                self.claim = ClaimedEpoch(event.epoch, str(event.data["claimant"]), float(event.data["until"]))
         else:
             finish = selector.epoch_ready if kind == events.EPOCH_READY else selector.release_epoch
             finish(event.epoch)  # type: ignore[arg-type]  # a column that these kinds have
@@ -109,7 +109,7 @@ class Replica:
         self.claims = state["selector"]["claims"]
         self.claim = None
         if state["claim"] is not None:
-            self.claim = Claim(*state["claim"])
+            self.claim = ClaimedEpoch(*state["claim"])
             due = self.selector.claim_epoch()
             schema.require(due == self.claim.epoch, "a claimed epoch is due", "a snapshot", claimed=self.claim.epoch, due=due)
         self.seq, self.at = state["seq"], state["at"]

@@ -92,7 +92,7 @@ class Study:
         value, probabilities = check_value(value), check_log_probs(log_probs)
         data: dict[str, Any] = {} if probabilities is None else {"log_probs": probabilities}
         with self._log.writing() as turn:
-            if turn.repeated(key, events.TOLD, number=number, value=value) is not None:
+            if turn.repeated(key, events.TOLD, number=number, value=value, data=data) is not None:
                 return
             found = turn.replica.opened.get(number)
             if found is None:
