@@ -7,7 +7,7 @@ AGILERL := .venv-agilerl
 BROWSER := .venv/browser-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-docs test-slow test-d3rlpy test-browser lint format check bench agilerl fuzz clean
+.PHONY: help setup demo test test-docs test-slow test-d3rlpy test-browser test-services lint format check bench agilerl fuzz clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
@@ -51,6 +51,13 @@ $(BROWSER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
 	@touch $@
 
+test-services: setup  ## Run the tests of studies in PostgreSQL and of killed processes; installs PostgreSQL if necessary
+	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || { \
+		as_root=$$(test "$$(id -u)" = 0 || echo sudo) && $$as_root apt-get update --quiet \
+		&& $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends postgresql; \
+	} || { echo 'make test-services needs PostgreSQL, but apt-get could not install it: install it and put initdb on PATH' >&2; exit 1; }
+	$(BIN)/python -m pytest -m services
+
 lint: setup  ## Check format, style, types and import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -61,7 +68,7 @@ format: setup  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-docs test-d3rlpy test-browser  ## Run everything that CI checks
+check: lint test test-docs test-d3rlpy test-browser test-services  ## Run everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks
