@@ -30,7 +30,7 @@ test-docs: setup  ## Run every block of the documentation and every example
 	$(BIN)/python -m pytest -n 2 -m docs
 
 test-slow: setup  ## Run the default tests and the slow reproductions
-	$(BIN)/python -m pytest -n 2 -m 'not docs'
+	$(BIN)/python -m pytest -n 2 -m 'not docs and not services'
 
 test-d3rlpy: $(D3RLPY)/installed  ## Run the tests of d3rlpy's algorithms, in a separate environment
 	$(D3RLPY)/bin/python -m pytest tests/d3

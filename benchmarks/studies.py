@@ -93,7 +93,7 @@ def _opening(url: str, selector: str) -> None:
         assert study.number == ROUNDS
     size = Path(url.partition("sqlite:///")[2]).stat().st_size / ROUNDS
     print(
-        f"{selector}, {ROUNDS:,} rounds: opened in {taken:.2f} s ({computed:.2f} s of computing); the snapshot has {len(state) / 1e6:.1f} MB "
-        f"and takes {written:.2f} s to write; {size:.0f} bytes per round",
+        f"{selector}, {ROUNDS:,} rounds: opened in {taken:.2f} s ({computed:.2f} s of computing); "
+        f"the snapshot has {len(state) / 1e6:.1f} MB and takes {written:.2f} s to write; {size:.0f} bytes per round",
         flush=True,
     )

@@ -34,6 +34,7 @@ AT_LEAST = {
     "plugins.md": 10,
     "policies.md": 2,
     "selectors.md": 1,
+    "studies.md": 1,
     "theory.md": 1,
     "tasks.md": 1,
     "train.md": 1,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from store.servers import Server, postgresql
+from store.servers import postgresql
 
 
 @pytest.fixture
@@ -15,5 +15,5 @@ def url(tmp_path: Path) -> str:
 @pytest.fixture(scope="session")
 def server():
     """A PostgreSQL that the tests may stop and start."""
-    with postgresql() as running:
+    with postgresql(sync=False) as running:
         yield running

@@ -1,5 +1,7 @@
-"""A PostgreSQL of its own for the tests, in a temporary folder, on a socket: `python tests/store/servers.py COMMAND...` runs a
-command with its URL in ESBAS_POSTGRESQL."""
+"""A PostgreSQL of its own for the tests, in a temporary folder, on a socket.
+
+`python tests/store/servers.py COMMAND...` runs a command with its URL in the variable ESBAS_POSTGRESQL.
+"""
 
 import contextlib
 import getpass
@@ -25,9 +27,10 @@ def find_programs() -> Path:
 
 
 class Server:
-    """A running server. `url` is that of its database."""
+    """A running server. `url` is that of its database. Without `sync` it is fast, but a crash of the machine loses data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, sync: bool) -> None:
+        self._sync = sync
         root = os.geteuid() == 0
         self._user = OWNER if root else None
         if root:
@@ -38,7 +41,7 @@ class Server:
         self.url = f"postgresql://{OWNER if root else getpass.getuser()}@/postgres?host={quote(str(folder), safe='')}"
 
     def start(self) -> None:
-        options = f"-k '{self._folder}' -c listen_addresses='' -c max_connections=50"
+        options = f"-k '{self._folder}' -c listen_addresses='' -c fsync={'on' if self._sync else 'off'}"
         self._call("pg_ctl", "-w", "-D", f"{self._folder}/data", "-o", options, "-l", f"{self._folder}/log", "start")
 
     def stop(self) -> None:
@@ -53,10 +56,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def postgresql() -> Iterator[Server]:
+def postgresql(*, sync: bool) -> Iterator[Server]:
     """A server that is ended and removed after the block."""
     with tempfile.TemporaryDirectory(prefix="esbas-", dir="/tmp") as folder:  # a short path: sockets allow about 100 characters
-        server = Server(Path(folder))
+        server = Server(Path(folder), sync=sync)
         try:
             yield server
         finally:
@@ -64,5 +67,5 @@ def postgresql() -> Iterator[Server]:
 
 
 if __name__ == "__main__":
-    with postgresql() as running:
+    with postgresql(sync=True) as running:
         sys.exit(subprocess.run(sys.argv[1:], env=os.environ | {"ESBAS_POSTGRESQL": running.url}, check=False).returncode)

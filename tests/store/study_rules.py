@@ -61,7 +61,7 @@ def a_choice_is_closed_once(url):
         for _ in range(2):
             study.tell(told, np.float64(0.5))
             study.withdraw(withdrawn)
-        with pytest.raises(ChoiceError, match="was told 0.5, and now 0.25"):
+        with pytest.raises(ChoiceError, match=r"was told 0\.5, and now 0\.25"):
             study.tell(told, 0.25)
         with pytest.raises(ChoiceError, match="choice 1 was told"):
             study.withdraw(told)
@@ -75,7 +75,7 @@ def a_choice_is_closed_once(url):
         with pytest.raises(ChoiceError, match="has the arm"):
             study.tell(esbas.Choice(number=3, arm="other", epoch=0), 0.5)
         for value in (math.nan, math.inf, "many", None):
-            with pytest.raises(InvalidValueError, match="a value is finite"):
+            with pytest.raises(InvalidValueError, match="a value must be finite"):
                 study.tell(still_open, value)
         assert study.open_choices == (still_open,)
         assert kinds(study) == ["asked", "asked", "asked", "told", "withdrawn"]
@@ -94,7 +94,7 @@ def arms_come_and_go(url):
                 study.add_arm(refused)
         with pytest.raises(UnknownNameError, match="there is no arm named 'small'"):
             study.remove_arm("small")
-        with pytest.raises(InvalidValueError, match="only these arms"):
+        with pytest.raises(UnknownNameError, match="there is no arm named 'small'"):
             study.ask(among=["small"])
         assert repr(study.explain()) == repr(other.explain())  # with NaN
         assert replay(study).difference is None
@@ -154,7 +154,7 @@ def choices_that_nobody_told_expire(url):
         study.tell(gone, 7.0)
         study.tell(gone, 7.0)
         study.withdraw(study.open_choices[0])
-        with pytest.raises(ChoiceError, match="was told 7.0"):
+        with pytest.raises(ChoiceError, match=r"was told 7\.0"):
             study.tell(gone, 8.0)
         late = study.events_of(gone)["told"]
         assert (late.value, late.data) == (7.0, {"late": True})

@@ -3,7 +3,6 @@
 import os
 import uuid
 
-import psycopg
 import pytest
 
 import esbas
@@ -18,6 +17,8 @@ pytestmark = pytest.mark.services
 @pytest.fixture
 def database(server):
     """The URL of a new, empty database."""
+    import psycopg  # here, because it is an extra
+
     name = f"test_{uuid.uuid4().hex}"
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
@@ -72,7 +73,9 @@ def test_a_database_without_tables_is_no_store(database):
 
 
 def test_a_server_that_is_not_there_is_one_sentence():
-    with pytest.raises(StoreError, match="PostgreSQL must be reachable, but 'postgresql://me@127.0.0.1:1/db' is not") as caught:
+    with pytest.raises(
+        StoreError, match=r"PostgreSQL must be reachable, but 'postgresql://me@127\.0\.0\.1:1/db' is not"
+    ) as caught:
         open_store("postgresql://me:secret@127.0.0.1:1/db")
     assert "secret" not in str(caught.value)
     assert os.linesep not in str(caught.value)

@@ -110,7 +110,7 @@ def test_damaged_stores_are_one_sentence(statement, message, url):
 def test_foreign_files_are_one_sentence(content, tmp_path):
     path = tmp_path / "foreign.db"
     path.write_bytes(content)
-    with pytest.raises(StoreError, match="must be a whole store of esbas|belongs to another program"):
+    with pytest.raises(StoreError, match=r"must be a whole store of esbas|belongs to another program"):
         esbas.open_study(str(path), "study", selector="uniform", arms=ARMS)
     assert path.read_bytes() == content
 
@@ -154,7 +154,7 @@ def test_forms_of_urls(tmp_path, monkeypatch):
 
 
 def test_selectors_are_plain_data(url):
-    with pytest.raises(InvalidValueError, match="must be a name or plain data.* but got a ESBAS"):
+    with pytest.raises(InvalidValueError, match=r"must be a name or plain data.* but got a ESBAS"):
         esbas.open_study(url, "study", selector=esbas.ESBAS(ARMS))
     with pytest.raises(InvalidValueError, match="must be plain data"):
         esbas.open_study(url, "study", selector="esbas", arms=ARMS, options={"bandit": esbas.UCB1})
@@ -192,7 +192,7 @@ def test_modules_of_an_existing_study_need_trust(url):
         study.tell(choice, 1.0, log_probs={"small": np.array([-1.0, -2.0]), "large": [-0.5, -np.inf]})
         assert study.explain()["heard"] == ([-0.5, -np.inf], [-1.0, -2.0])
     esbas.open_study(url, "study", **mine).close()
-    with pytest.raises(TrustError, match="would import 'store.test_study:Listening'"):
+    with pytest.raises(TrustError, match=r"would import 'store.test_study:Listening'"):
         esbas.open_study(url, "study")
     with esbas.open_study(url, "study", trust=True) as again:
         assert again.explain()["heard"] == ([-0.5, -np.inf], [-1.0, -2.0])

@@ -288,8 +288,8 @@ def plain_context(context: Any) -> tuple[float, ...]:
     """A context of any shape as a tuple of numbers."""
     try:
         return tuple(np.asarray(context, np.float64).ravel().tolist())
-    except (TypeError, ValueError) as error:
-        raise InvalidValueError(f"a context must be numbers of any shape, but got {context!r}: flatten it") from error
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidValueError(f"a context must be numbers of any shape, but got {schema.short(context)}: flatten it") from error
 
 
 def _choice(saved: dict[str, Any]) -> Choice:

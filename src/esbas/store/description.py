@@ -50,7 +50,7 @@ def describe_selector(
         plain: dict[str, Any] = json.loads(json.dumps(given))
     except (TypeError, ValueError):
         raise InvalidValueError(
-            f"a study's selector must be plain data, but got {given!r}: use numbers, text and lists"
+            f"a study's selector must be plain data, but got {repr(given)[:300]}: use numbers, text and lists"
         ) from None
     schema.check(plain, _SHAPE, "the description of a selector", remedy="see esbas.open_study")
     return plain

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from esbas import schema
-from esbas.errors import ChoiceError, InvalidValueError, require
+from esbas.errors import ChoiceError, InvalidValueError
 from esbas.selectors.selector import Choice, plain_context
 
 LONGEST_NAME = 200  # characters of the names of studies and arms, and of keys
@@ -40,10 +40,10 @@ def check_arms(arms: Iterable[Any], what: str) -> list[str]:
     """The names as a list."""
     if isinstance(arms, str) or not isinstance(arms, Iterable):
         raise InvalidValueError(f"{what} must be a list of names, but got {schema.short(arms)}: write ['a', 'b']")
-    names = list(arms)
-    if not 0 < len(names) <= MOST_ARMS or len(set(map(repr, names))) < len(names):
+    names = [check_name(each, "the name of an arm") for each in arms]
+    if not 0 < len(names) <= MOST_ARMS or len(set(names)) < len(names):
         raise InvalidValueError(f"{what} must be 1 to {MOST_ARMS} different names, but got {schema.short(names)}: change them")
-    return [check_name(each, "the name of an arm") for each in names]
+    return names
 
 
 def check_context(context: Any) -> list[float] | None:
@@ -93,7 +93,10 @@ def check_value(value: Any) -> float:
         number = float(value)  # also of NumPy
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    require(math.isfinite(number), "a value is finite", "tell a finite one, or withdraw the choice", value=value)
+    if not math.isfinite(number):
+        raise InvalidValueError(
+            f"a value must be finite, but got {schema.short(value)}: tell a finite one, or withdraw the choice"
+        )
     return number
 
 

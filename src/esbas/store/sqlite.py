@@ -63,13 +63,13 @@ class SQLiteStore(Store):
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._connection.execute(statement, parameters).fetchall()
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise self._error(error) from error
 
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         try:
             self._connection.executemany(statement, rows)
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
             raise self._error(error) from error
 
     def reopen(self) -> None:

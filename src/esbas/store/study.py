@@ -63,8 +63,9 @@ class Study:
             repeated = turn.repeated(key, events.ASKED, data=data)
             if repeated is not None:
                 return choice_of(repeated, with_context="context" in turn.replica.selector.wants)
-            if names is not None and not set(names) <= set(turn.replica.selector.arms):
-                require(False, "there are only these arms to choose from", arms=turn.replica.selector.arms, among=names)
+            for name in names or ():
+                if name not in turn.replica.selector.arms:
+                    raise unknown("arm", name, turn.replica.selector.arms)
             return turn.ask(names, numbers, key=key, data=data)
 
     def tell(
