@@ -7,7 +7,7 @@ import pytest
 import esbas
 
 SOURCES = Path(esbas.__file__).parent
-HEAVY = {"gymnasium", "numba", "torch", "matplotlib", "ray", "pandas", "scipy", "rich", "tyro"}
+HEAVY = {"gymnasium", "numba", "torch", "matplotlib", "ray", "pandas", "scipy", "rich", "tyro", "sqlite3", "psycopg"}
 
 
 @pytest.mark.parametrize("module", ["esbas", "esbas.testing", "esbas.learners"])

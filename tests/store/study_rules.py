@@ -137,7 +137,10 @@ def a_claim_ends_if_its_claimant_is_gone(url):
 
 def epochs_start_by_themselves_unless_somebody_claims_them(url):
     with esbas.open_study(url, "study", selector="esbas", arms=ARMS) as study:
-        assert [study.ask().epoch for _ in range(7)] == [0, 1, 1, 2, 2, 2, 2]
+        assert [study.ask().epoch for _ in range(6)] == [0, 1, 1, 2, 2, 2]
+        assert [study.claim_epoch(), study.claim_epoch()] == [None, None]
+        assert [study.ask().epoch, study.ask().epoch] == [2, 2]
+        assert [event.epoch for event in study.history() if event.kind == "epoch_claimed"] == [None]
         assert study.claim_epoch() == 3
         assert study.ask().epoch == 2
         assert replay(study).difference is None

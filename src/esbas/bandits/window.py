@@ -143,11 +143,13 @@ class Window:
             arm.mean = arm.units / (arm.rewards << _BITS) if arm.rewards else 0.0  # exact, rounded once
 
     def _recount(self, n_arms: int) -> None:
-        self.arms = arms = [WindowArm() for _ in range(n_arms)]
+        self.arms, self.total = [WindowArm() for _ in range(n_arms)], 0
+        arms = self.arms
         last = [math.nan] * n_arms  # the mean is computed with the last reward of each arm
         for k, reward in zip(self._numbers[self._start :], self._rewards[self._start :], strict=True):
             if k >= 0:
                 arms[k].pulls += 1
+                self.total += 1
                 if reward == reward:
                     if last[k] == last[k]:
                         self._add(arms[k], last[k], 1, mean=False)
@@ -155,7 +157,6 @@ class Window:
         for arm, reward in zip(arms, last, strict=True):
             if reward == reward:
                 self._add(arm, reward, 1)
-        self.total = sum(arm.pulls for arm in arms)
 
 
 _BITS = 1074  # the smallest positive float is 2^-1074

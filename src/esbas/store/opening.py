@@ -1,5 +1,6 @@
 """Opens stores and studies by URL."""
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from esbas.store.study import Study
 CLAIM_EXPIRES = 3600.0  # seconds
 
 
-def open_store(url: str, *, create: bool = True) -> Store:
+def open_store(url: str | os.PathLike[str], *, create: bool = True) -> Store:
     """The store at a URL: its studies.
 
     Args:
@@ -23,9 +24,10 @@ def open_store(url: str, *, create: bool = True) -> Store:
             of a file, or `postgresql://user:password@host/database`.
         create: whether to create the file or the tables if there are none.
     """
-    kind, marker, rest = str(url).partition("://")
+    url = os.fspath(url)
+    kind, marker, rest = url.partition("://")
     if not marker:
-        return SQLiteStore(_path(str(url), url), create=create)
+        return SQLiteStore(_path(url, url), create=create)
     if kind in ("postgresql", "postgres"):
         from esbas.store.postgresql import PostgreSQLStore  # here, because psycopg is an extra
 
@@ -45,7 +47,7 @@ def open_store(url: str, *, create: bool = True) -> Store:
 
 
 def open_study(
-    url: str,
+    url: str | os.PathLike[str],
     name: str,
     *,
     selector: str | Mapping[str, Any] | None = None,
