@@ -58,28 +58,26 @@ def to_row(event: Event) -> tuple[Any, ...]:
 def from_row(row: Sequence[Any]) -> Event:
     """The event in a row. A row that no study wrote raises a StoreError."""
     event = Event._make((*row[:-1], {} if row[-1] is None else _data(row)))
-    needed = KINDS.get(event.kind) if isinstance(event.kind, str) else None
-    if needed is None:
-        raise _damaged(row, f"there is no kind {schema.short(event.kind)}")
-    fits = all(type(value) in types for value, types in zip(row, _TYPES, strict=False))
-    if not fits or any(getattr(event, name) is None for name in needed) or not math.isfinite(event.at + (event.value or 0.0)):
-        raise _damaged(row, f"its columns do not fit {event.kind!r}")
+    types = tuple(map(type, row))
+    if (event.kind, types) not in _FITTING:
+        _check_types(row, event.kind, types)
+    if not math.isfinite(event.at + (event.value or 0.0) + (event.propensity or 0.0)):
+        raise _damaged(row, "its numbers are not finite")
     return event
 
 
-_EMPTY = type(None)
-_TYPES: tuple[tuple[type, ...], ...] = (
-    (int,),
-    (str,),
-    (int, _EMPTY),
-    (str, _EMPTY),
-    *((float, _EMPTY),) * 2,
-    (int, _EMPTY),
-    (float,),
-    (str, _EMPTY),
-    (str, _EMPTY),
-)
-"""The types of the columns, in the order of the fields of `Event`."""
+_FITTING: set[tuple[str, tuple[type, ...]]] = set()  # kinds and types that were found to fit
+_TYPES = (int, str, int, str, float, float, int, float, str, str)  # of the columns, in the order of the fields of `Event`
+
+
+def _check_types(row: Sequence[Any], kind: object, types: tuple[type, ...]) -> None:
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise _damaged(row, f"there is no kind {schema.short(kind)}")
+    needed = "seq", "at", *KINDS[kind]
+    for name, found, known in zip(Event._fields, types, _TYPES, strict=True):
+        if found is not known and (found is not type(None) or name in needed):
+            raise _damaged(row, f"its {name} does not fit {kind!r}")
+    _FITTING.add((kind, types))
 
 
 def _data(row: Sequence[Any]) -> dict[str, Any]:

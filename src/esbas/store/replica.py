@@ -132,7 +132,7 @@ class Replica:
     def _compare(self, event: Event, choice: Choice) -> None:
         logged = event.number, event.arm, event.epoch, event.propensity
         if (choice.number, choice.arm, choice.epoch, choice.propensity) != logged:
-            raise StoreError(different(event, f"the selector chooses {choice}"))
+            raise StoreError(different(event, f"the selector chooses {choice}"[:300]))
 
 
 def evidence_of(log_probs: Mapping[str, Sequence[float]], arm: str, value: float) -> Evidence:
@@ -149,5 +149,5 @@ def evidence_of(log_probs: Mapping[str, Sequence[float]], arm: str, value: float
 def different(event: Event, cause: str) -> str:
     """The message for an event that the selector cannot repeat."""
     number = "" if event.number is None else f" of choice {event.number}"
-    what = f"the log must repeat, but event {event.seq} ({event.kind}{number}, arm {event.arm!r}) does not: {cause}"
+    what = f"the log must repeat, but event {event.seq} ({event.kind}{number}, arm {schema.short(event.arm)}) does not: {cause}"
     return f"{what}; use the version of esbas that wrote it, or {schema.REMEDY}"

@@ -1,6 +1,7 @@
 """Rules for what clients send: names, keys, contexts, log-probabilities. All of it is data."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,13 +13,15 @@ LONGEST_NAME = 200  # characters of the names of studies and arms, and of keys
 MOST_ARMS = 1000
 MOST_NUMBERS = 10_000  # of a context, and of the log-probabilities of an episode
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
 
 def check_name(name: Any, what: str) -> str:
     """The name, if it is text of 1 to 200 characters that both databases can store."""
     remedy = f"use Unicode text of 1 to {LONGEST_NAME} characters"
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
         raise InvalidValueError(f"{what} must be text of 1 to {LONGEST_NAME} characters, but got {schema.short(name)}: {remedy}")
-    if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+    if _UNSTORABLE.search(name):
         raise InvalidValueError(f"{what} must be without NUL and halves of surrogate pairs, but got {name!r}: {remedy}")
     return name
 
