@@ -13,7 +13,7 @@ import pytest
 import esbas
 from esbas.errors import EsbasError, InvalidValueError, StoreError, StudyError, TrustError
 from esbas.selectors import SELECTORS
-from esbas.store import log, open_store, replay
+from esbas.store import log, open_store, replay, store
 from store.study_rules import ARMS, RULES, kinds, value_of
 from store.working import kill_often
 
@@ -45,6 +45,16 @@ def test_a_snapshot_continues_as_the_log_does(selector, url, monkeypatch):
     with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
         assert connection.execute("SELECT seq FROM esbas_snapshot ORDER BY seq").fetchall() == [(10,), (20,), (30,)]
     connection.close()
+
+
+def test_large_snapshots_are_replaced_by_newer_ones(url, monkeypatch):
+    monkeypatch.setattr(log, "SNAPSHOT_EVERY", 10)
+    monkeypatch.setattr(store, "SMALL", 1)
+    with esbas.open_study(url, "study", selector="ssbas", arms=ARMS) as study:
+        for _ in range(12):
+            study.tell(choice := study.ask(), value_of(choice))
+        assert study.store.execute("SELECT seq FROM esbas_snapshot") == [(20,)]
+        assert study.explain(3) != study.explain()
 
 
 def test_a_claim_is_part_of_a_snapshot(url, monkeypatch):
@@ -213,6 +223,21 @@ def test_a_request_that_fails_leaves_no_trace(url, monkeypatch):
                 study.ask(key="again")
         study.ask(key="again")
         assert replay(study).choices == 6
+
+
+def test_a_snapshot_that_fails_does_not_fail_the_request(url, monkeypatch):
+    monkeypatch.setattr(log, "SNAPSHOT_EVERY", 2)
+    with esbas.open_study(url, "study", selector="exp3", arms=ARMS) as study:
+        study.ask()
+        with monkeypatch.context() as patch:
+            patch.setattr(study.store, "insert_snapshot", refuse)
+            assert study.ask().number == 2
+        assert [study.ask().number, study.ask().number] == [3, 4]
+        assert study.store.snapshot_seq(1) == 4
+
+
+def refuse(*arguments):
+    raise StoreError("the disk is full")
 
 
 def fail(*arguments):

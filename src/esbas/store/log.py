@@ -4,7 +4,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from esbas import schema
@@ -144,7 +144,7 @@ class StudyLog:
         return found
 
     def before(self, event: Event) -> Replica:
-        """The selector as it was before an event."""
+        """The selector as it was before an event. This may take a while, so other threads are not kept waiting."""
         return load_replica(self.store, self.study, self._description, until=event.seq - 1)
 
     def check_process(self) -> None:
@@ -162,7 +162,8 @@ class StudyLog:
             raise
 
     def _snapshot(self, replica: Replica) -> None:
-        self.store.add_snapshot(self.study, replica.seq, json.dumps(replica.state_dict()))
+        with suppress(StoreError):  # the request has succeeded, and the log is enough
+            self.store.add_snapshot(self.study, replica.seq, json.dumps(replica.state_dict()))
         self._snapshot_due = False
 
 
@@ -173,7 +174,8 @@ def _text(data: Mapping[str, Any]) -> str:
 
 def load_replica(store: Store, study: int, description: Mapping[str, Any], *, until: int | None = None) -> Replica:
     """The selector after all events, or after the event `until`: from the last snapshot before it, and the events since then."""
-    snapshot = store.snapshot(study, until=until)
+    with store.lock:
+        snapshot = store.snapshot(study, until=until)
     replica = Replica(description)
     if snapshot is not None:
         try:

@@ -199,11 +199,10 @@ class Study:
 
     def explain(self, choice: Choice | int | None = None) -> dict[str, dict[str, float]]:
         """Per arm: what the next choice depends on; or, with a choice, what that one depended on, computed from the log."""
+        if choice is not None:
+            return self._log.before(self.events_of(choice)[events.ASKED]).selector.explain()
         with self.store.lock:
-            replica = self._log.current()
-            if choice is not None:
-                replica = self._log.before(self._log.of_choice(number_of(choice)[0])[events.ASKED])
-            return replica.selector.explain()
+            return self._log.current().selector.explain()
 
     def history(self, *, after: int = 0) -> Iterator[Event]:
         """All events, or those after the event number `after`, in order."""
