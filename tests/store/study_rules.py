@@ -1,6 +1,7 @@
 """What every study keeps, in any store: functions of the URL of an empty store."""
 
 import math
+import sqlite3
 import time
 
 import numpy as np
@@ -19,6 +20,13 @@ def value_of(choice):
 
 def kinds(study):
     return [event.kind for event in study.history()]
+
+
+def change(url, statement, *parameters):
+    """Change a file of SQLite behind the back of esbas."""
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        connection.execute(statement, parameters)
+    connection.close()
 
 
 def several_processes_choose_as_one_selector_would(url):
