@@ -17,7 +17,7 @@ from esbas.trajectory import Trajectory, TrajectorySet, Transition
 if TYPE_CHECKING:
     from esbas.training.policies.loaded import load_policy as load_policy
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "ESBAS",
