@@ -1,4 +1,4 @@
-"""Importance weights from log-probabilities."""
+"""Importance weights from log-probabilities, and how much data they leave."""
 
 import numpy as np
 
@@ -34,3 +34,16 @@ def balance_log_weights(log_probs: Array, counts: Array) -> Array:
     with np.errstate(invalid="ignore"):  # -inf - -inf
         weights = log_probs - np.logaddexp.reduce(log_probs + shares, axis=1)[:, None]
     return np.where(np.isneginf(log_probs), -np.inf, weights)
+
+
+def effective_sample_size(log_weights: Array) -> Array:
+    """Kish's (Σ w)² / Σ w² over the last axis; 0 if all weights are 0.
+
+    About as many trajectories of the policy itself would say as much about its value.
+
+    Reference: A. Kong. A note on importance sampling using standardized weights. University of Chicago, 1992.
+    """
+    log_weights = np.asarray(log_weights, float)
+    once, squared = np.logaddexp.reduce(log_weights, axis=-1), np.logaddexp.reduce(2 * log_weights, axis=-1)
+    possible = once > -np.inf
+    return np.where(possible, np.exp(2 * np.where(possible, once, 0.0) - np.where(possible, squared, 0.0)), 0.0)
