@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from esbas import seeding
 from esbas.evaluation.doubly_robust import doubly_robust_terms
-from esbas.evaluation.fitted_q import Table, fitted_q, left_out
+from esbas.evaluation.fitted_q import TransitionCounts, fitted_q, left_out
 from esbas.evaluation.importance_sampling import reward_term
 from esbas.evaluation.result import estimate_with_interval
 from esbas.evaluation.weights import balance_log_weights, effective_sample_size
 
 Array = NDArray[Any]
-SHARES = {0.9: 0.9, 0.3: 0.28, 0.1: 0.07}
+SHARES = {0.9: 0.9, 0.3: 0.3, 0.1: 0.085}
 """Effective sample sizes over n, and the limits 1 / E[w²] that lead to them: samples miss the largest weights."""
 ARMS, FOLDS, BATCH, CHUNK = 3, 5, 10, 250
 ESTIMATORS = (
@@ -185,8 +185,9 @@ def _action_values(task: Task, steps: list[Step]) -> list[tuple[Array, Array]]:
         rewards += np.bincount((pair * columns + column)[lasts], reward[lasts], minlength=len(rewards))
     kind = np.arange(kinds)
     shape = -1, sets, FOLDS
-    table = left_out(Table(kind // (states + 1), kind % (states + 1), counts.reshape(shape), rewards.reshape(shape)))
-    flat = Table(table.pairs, table.following, table.counts.reshape(kinds, columns), table.rewards.reshape(-1, columns))
+    rows = kind // (states + 1), kind % (states + 1)
+    table = left_out(TransitionCounts(*rows, counts.reshape(shape), rewards.reshape(shape)))
+    flat = TransitionCounts(*rows, table.counts.reshape(-1, columns), table.rewards.reshape(-1, columns))
     q, v = fitted_q(flat, task.policy, gamma=1.0, iterations=task.horizon)
     return [(q[here, action, column] * lasts, v[here, column] * lasts) for here, action, _, lasts in steps]
 
@@ -246,7 +247,7 @@ def _random(seed: int) -> Task:
 
 
 def _grid(seed: int) -> Task:
-    """3 x 3 fields, four directions, of which 30 % are random; each step costs 1 until the far corner; 15 steps at most."""
+    """3 x 3 fields, four directions, of which 30 % are random; each step costs 1 until the far corner; 12 steps at most."""
     del seed
     size, directions = 3, ((1, 0), (0, 1), (-1, 0), (0, -1))
     goal, transitions = size * size - 1, np.zeros((9, 4, 10))
@@ -257,8 +258,8 @@ def _grid(seed: int) -> Task:
                 following = size * row + column
                 transitions[state, action, size * size if following == goal else following] += 0.075 + 0.7 * (number == action)
     rewards = -np.ones((size * size, 4))
-    policy = _greedy(transitions, rewards, 15, epsilon=0.2)
-    return Task("grid", transitions, rewards, np.eye(size * size)[0], 15, 0.0, policy, policy[None])
+    policy = _greedy(transitions, rewards, 12, epsilon=0.2)
+    return Task("grid", transitions, rewards, np.eye(size * size)[0], 12, 0.0, policy, policy[None])
 
 
 TASKS = {"chain": _chain, "random": _random, "grid": _grid}

@@ -9,7 +9,7 @@ from esbas.columns import Array
 from esbas.errors import InvalidValueError, require
 from esbas.evaluation.fitted_q import action_probabilities, cross_fitted
 from esbas.evaluation.result import OffPolicyEstimate, estimate_from
-from esbas.evaluation.steps import LogProbs, Steps, Trajectories, weighted_steps
+from esbas.evaluation.steps import LogProbs, Trajectories, WeightedSteps, weighted_steps
 from esbas.evaluation.terms import Term
 
 
@@ -75,19 +75,21 @@ def doubly_robust_terms(by_time: Iterable[tuple[Array, ...]], *, gamma: float) -
 
 
 def _given(
-    steps: Steps, policy: Any, q: Callable[[Array, Array], Array], v: Callable[[Array], Array] | None, count: int | None
+    steps: WeightedSteps, policy: Any, q: Callable[[Array, Array], Array], v: Callable[[Array], Array] | None, count: int | None
 ) -> tuple[Array, Array]:
     """Q(s, a) and V(s) of all steps, (N,) each, from the functions that were passed."""
     observations = np.concatenate([each.observations[:-1] for each in steps.trajectories])
     taken = np.concatenate([each.actions for each in steps.trajectories])
-    if v is not None:
-        expected = v(observations)
-    else:
-        probabilities = action_probabilities(policy, observations, taken, count=count)  # (N, A)
-        every = [q(observations, np.full_like(taken, action)) for action in range(probabilities.shape[1])]
-        expected = (probabilities * np.stack(every, axis=1)).sum(axis=1)
-    values = np.asarray(q(observations, taken), float), np.asarray(expected, float)
-    for name, found in zip("qv", values, strict=True):
+
+    def checked(name: str, values: Any) -> Array:
+        found = np.asarray(values, float)
         fits = found.shape == taken.shape[:1] and bool(np.isfinite(found).all())
         require(fits, f"{name} returns one finite number for each step", shape=found.shape, steps=len(taken))
-    return values
+        return found
+
+    if v is not None:
+        return checked("q", q(observations, taken)), checked("v", v(observations))
+    probabilities = action_probabilities(policy, observations, taken, count=count)  # (N, A)
+    every = [checked("q", q(observations, np.full_like(taken, action))) for action in range(probabilities.shape[1])]
+    values = np.stack(every, axis=1)
+    return values[np.arange(len(taken)), taken], np.asarray((probabilities * values).sum(axis=1))

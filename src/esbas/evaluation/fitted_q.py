@@ -14,7 +14,7 @@ TOLERANCE = 1e-9  # of the largest value, at which the iteration ends
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TransitionCounts:
     """How often each transition was seen, in C data sets at the same time.
 
     Attributes:
@@ -30,7 +30,7 @@ class Table:
     rewards: Array
 
 
-def fitted_q(table: Table, probabilities: Array, *, gamma: float, iterations: int) -> tuple[Array, Array]:
+def fitted_q(table: TransitionCounts, probabilities: Array, *, gamma: float, iterations: int) -> tuple[Array, Array]:
     """Q, (S, A, C), and V, (S, C), of the policy with these probabilities of actions, (S, A).
 
     Repeats `Q(s, a) <- mean of r + γ V(s')` over the transitions that were seen, which is the expectation in the model that they
@@ -84,10 +84,10 @@ def cross_fitted(
     return q.reshape(probabilities.size, -1)[pair, fold], v[state.ravel()[from_here], fold]
 
 
-def left_out(table: Table) -> Table:
+def left_out(table: TransitionCounts) -> TransitionCounts:
     """Each data set replaced by all others: `counts`, (T, C), and `rewards` become the sums over the other columns."""
     counts, rewards = (column.sum(axis=-1, keepdims=True) - column for column in (table.counts, table.rewards))
-    return Table(table.pairs, table.following, counts, rewards)
+    return TransitionCounts(table.pairs, table.following, counts, rewards)
 
 
 def action_probabilities(policy: Any, observations: Array, taken: Array, *, count: int | None) -> Array:
@@ -106,10 +106,10 @@ def action_probabilities(policy: Any, observations: Array, taken: Array, *, coun
     return probabilities
 
 
-def _counted(pair: Array, following: Array, rewards: Array, fold: Array, *, size: int, states: int) -> Table:
+def _counted(pair: Array, following: Array, rewards: Array, fold: Array, *, size: int, states: int) -> TransitionCounts:
     """The table of transitions, with a column for each fold."""
     folds = int(fold.max()) + 1
     kinds, kind = np.unique(pair * (states + 1) + following, return_inverse=True)
     counts = np.bincount(kind * folds + fold, minlength=len(kinds) * folds).reshape(-1, folds)
     summed = np.bincount(pair * folds + fold, rewards, minlength=size * folds).reshape(-1, folds)
-    return Table(kinds // (states + 1), kinds % (states + 1), counts.astype(float), summed)
+    return TransitionCounts(kinds // (states + 1), kinds % (states + 1), counts.astype(float), summed)

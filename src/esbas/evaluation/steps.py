@@ -17,7 +17,7 @@ LogProbs = Any
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class WeightedSteps:
     """All steps of all trajectories in one column each, the first trajectory first."""
 
     trajectories: tuple[Trajectory, ...]
@@ -46,7 +46,7 @@ class Steps:
 
 def weighted_steps(
     trajectories: Trajectories, policy: LogProbs, *, behaviours: Mapping[str, LogProbs] | None, arms: Sequence[str] | None
-) -> Steps:
+) -> WeightedSteps:
     """The steps with the weights of `policy` against the policies that acted; raises an error where they cannot be known."""
     if arms is None and isinstance(trajectories, TrajectorySet):
         arms = trajectories.arms
@@ -59,7 +59,7 @@ def weighted_steps(
     else:
         log_weights = _against_mixture(target, given, behaviours, arms)
     lengths, rewards = np.array([len(each) for each in given]), np.concatenate([each.rewards for each in given])
-    steps = Steps(given, lengths, rewards, log_weights)
+    steps = WeightedSteps(given, lengths, rewards, log_weights)
     if np.isposinf(log_weights).any():
         raise InvalidValueError(
             "the policies that acted must be able to take the actions of their trajectories, but say that one is impossible: "
