@@ -92,17 +92,18 @@ def coverage(task: Task, adaptive: bool, *, sets: int, trajectories: int, seed: 
     for chunk in range(math.ceil(sets / CHUNK)):
         count = min(CHUNK, sets - chunk * CHUNK)
         rng = seeding.generator(seed, f"coverage, {task.name}", chunk, int(adaptive))
-        arms, steps = _collect(task, rng, adaptive, (count, trajectories))
-        log_weights, mixture = _log_weights(task, arms, steps)
+        arms, steps = collect(task, rng, adaptive, (count, trajectories))
+        log_weights, mixture = log_weights_of(task, arms, steps)
         sizes.append(effective_sample_size(log_weights[-1]) / trajectories)
-        for name, terms in _all_terms(task, steps, log_weights, mixture):
+        for name, terms in all_terms(task, steps, log_weights, mixture):
             for label, weighted in ((name, False), (f"{name}, weighted", True)):
                 _, low, high = estimate_with_interval(terms, weighted=weighted)
                 hits[label] += int(((low <= task.value) & (task.value <= high)).sum())
     return {name: found / sets for name, found in hits.items()}, float(np.concatenate(sizes).mean())
 
 
-def _all_terms(task: Task, steps: list[Step], log_weights: list[Array], mixture: Array) -> Iterator[tuple[str, list[Any]]]:
+def all_terms(task: Task, steps: list[Step], log_weights: list[Array], mixture: Array) -> Iterator[tuple[str, list[Any]]]:
+    """The terms of each estimator, of all data sets at once."""
     returns = sum((rewards for _, _, rewards, _ in steps), np.zeros(()))
     yield "trajectory", [(log_weights[-1], returns)]
     rewards = [step[2] for step in steps]
@@ -113,7 +114,7 @@ def _all_terms(task: Task, steps: list[Step], log_weights: list[Array], mixture:
     yield "doubly robust", list(doubly_robust_terms(columns, gamma=1.0))
 
 
-def _collect(task: Task, rng: np.random.Generator, adaptive: bool, shape: tuple[int, int]) -> tuple[Array, list[Step]]:
+def collect(task: Task, rng: np.random.Generator, adaptive: bool, shape: tuple[int, int]) -> tuple[Array, list[Step]]:
     """Episodes of arms that are drawn at random, or chosen by UCB1 from the returns so far, for batches of episodes."""
     if not adaptive:
         arms = rng.integers(ARMS, size=shape)
@@ -157,7 +158,7 @@ def _draw(rng: np.random.Generator, cumulated: Array, rows: Array) -> Array:
     return drawn
 
 
-def _log_weights(task: Task, arms: Array, steps: list[Step]) -> tuple[list[Array], Array]:
+def log_weights_of(task: Task, arms: Array, steps: list[Step]) -> tuple[list[Array], Array]:
     """Log-weights up to each step against the policy that acted, and of whole trajectories against the mixture."""
     with np.errstate(divide="ignore"):
         target, behaviours = np.log(task.policy), np.log(task.behaviours)

@@ -88,7 +88,7 @@ def _against_mixture(
 def _sums(source: LogProbs, trajectories: Sequence[Trajectory], whose: str, remedy: str = "") -> Array:
     """(N,): the log-probability of all actions up to each step of its trajectory."""
     compute = getattr(source, "log_probs", None)
-    if compute is None and not isinstance(source, Sequence):
+    if compute is None and not isinstance(source, Sequence | np.ndarray):
         message = f"{whose} must have `log_probs(observations, actions)`, but {type(source).__name__} has not"
         raise InvalidValueError(f"{message}: pass one array of log-probabilities for each trajectory")
     if compute is None:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from esbas.columns import Array
-from esbas.errors import InvalidValueError, SaveFileError
+from esbas.errors import InvalidValueError, SaveFileError, describe
 from esbas.evaluation import FewEffectiveSamplesWarning, OffPolicyEstimate, importance_sampling, per_decision
 from esbas.learner import Learner
 from esbas.objective import make_objective
 from esbas.training.folder import TrainingFolder
 from esbas.training.policies.finding import kept_trajectories, members_at_checkpoint
 from esbas.training.policies.layers import read_layers
-from esbas.training.runs.episode_log import read_episodes
+from esbas.training.runs.episode_log import one_line, read_episodes
 from esbas.training.runs.one_run import run_folder
 from esbas.trajectory import Trajectory
 
@@ -85,10 +85,17 @@ def _as_recorded(
         compute = getattr(learners[name].policy(), "log_probs", None) if name in learners else None
         if compute is None:
             return None
-        found[name] = [np.asarray(compute(each.observations[:-1], each.actions), float) for each in trajectories]
+        try:
+            found[name] = [np.asarray(compute(each.observations[:-1], each.actions), float) for each in trajectories]
+        except Exception:  # of a learner, or because the trajectories are not those of this task
+            return None
     pairs = zip(trajectories, arms, range(len(arms)), strict=True)
-    alike = all(np.allclose(each.log_probs, found[arm][i], rtol=0, atol=ROUNDING) for each, arm, i in pairs)
+    alike = all(_are_close(each.log_probs, found[arm][i]) for each, arm, i in pairs)
     return found if alike else None
+
+
+def _are_close(recorded: Array, computed: Array) -> bool:
+    return recorded.shape == computed.shape and bool(np.allclose(recorded, computed, rtol=0, atol=ROUNDING))
 
 
 def _estimator(objective: str) -> Callable[..., OffPolicyEstimate]:
@@ -115,5 +122,7 @@ def _score(name: str, kind: str, create: Callable[[], Any], estimate: Callable[.
             found = estimate(policy)
         except InvalidValueError as error:
             return OfflineScore(learner=name, policy=kind, problem=str(error))
+        except Exception as error:  # of the learner, or because the trajectories are not those of this task
+            return OfflineScore(learner=name, policy=kind, problem=one_line(describe(error)))
     few = [str(each.message) for each in caught if issubclass(each.category, FewEffectiveSamplesWarning)]
     return OfflineScore(learner=name, policy=kind, estimate=found, problem="".join(few))
