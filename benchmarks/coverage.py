@@ -1,7 +1,7 @@
 """How often the intervals of `esbas.evaluation` contain the exact value, on tables whose exact values are known.
 
-`python -m benchmarks.coverage` simulates 2,000 data sets of 2,000 trajectories for each of three tasks and three effective sample
-sizes, collected independently or by a bandit. Simulations are vectorised over data sets and use the formulas of the package.
+`python -m benchmarks.coverage` simulates 2,000 data sets for each of three tasks and three effective sample sizes, collected
+independently or by a bandit. Simulations are vectorised over data sets and use the formulas of the package.
 """
 
 import argparse
@@ -24,6 +24,8 @@ from esbas.evaluation.weights import balance_log_weights, effective_sample_size
 Array = NDArray[Any]
 SHARES = {0.9: 0.9, 0.3: 0.3, 0.1: 0.085}
 """Effective sample sizes over n, and the limits 1 / E[w²] that lead to them: samples miss the largest weights."""
+TRAJECTORIES = {0.9: 2000, 0.3: 2000, 0.1: 4000}
+"""Of a data set, by effective sample size over n."""
 ARMS, FOLDS, BATCH, CHUNK = 3, 5, 10, 250
 ESTIMATORS = (
     *("trajectory", "trajectory, weighted", "decision", "decision, weighted"),
@@ -68,16 +70,19 @@ Step = tuple[Array, Array, Array, Array]
 def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=2000, help="data sets of each kind")
-    parser.add_argument("--trajectories", type=int, default=2000, help="of each data set")
+    parser.add_argument(
+        "--shares", type=float, nargs="+", choices=list(SHARES), default=list(SHARES), help="effective sample sizes / n"
+    )
+    parser.add_argument("--trajectories", type=int, help=f"of each data set; default: {TRAJECTORIES}")
     parser.add_argument("--seed", type=int, default=1, help="of tasks and data")
     given = parser.parse_args(arguments)
     began = time.process_time()
     print("| task | collection | ESS / n | " + " | ".join(ESTIMATORS) + " |\n|" + "---|" * (3 + len(ESTIMATORS)))
     for adaptive in (False, True):
         for name in TASKS:
-            for share in SHARES:
-                task = make_task(name, share, seed=given.seed)
-                covered, size = coverage(task, adaptive, sets=given.sets, trajectories=given.trajectories, seed=given.seed)
+            for share in given.shares:
+                task, count = make_task(name, share, seed=given.seed), given.trajectories or TRAJECTORIES[share]
+                covered, size = coverage(task, adaptive, sets=given.sets, trajectories=count, seed=given.seed)
                 cells = [f"{100 * covered[each]:.1f}" for each in ESTIMATORS]
                 print(
                     f"| {name} | {'adaptive' if adaptive else 'independent'} | {size:.2f} | " + " | ".join(cells) + " |",

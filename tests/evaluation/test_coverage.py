@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from benchmarks.coverage import ESTIMATORS, SHARES, TASKS, all_terms, collect, coverage, log_weights_of, make_task
+from benchmarks.coverage import ESTIMATORS, TASKS, TRAJECTORIES, all_terms, collect, coverage, log_weights_of, make_task
 
 from esbas import Trajectory
 from esbas.evaluation import doubly_robust, importance_sampling, per_decision
@@ -55,8 +55,8 @@ def _trajectory(task, arm, steps):
 @pytest.mark.parametrize("adaptive", [False, True], ids=["independent", "adaptive"])
 def test_all_intervals(adaptive):
     found = {}
-    for name, share in itertools.product(TASKS, SHARES):
-        covered, size = coverage(make_task(name, share, seed=1), adaptive, sets=2000, trajectories=2000, seed=1)
+    for name, (share, count) in itertools.product(TASKS, TRAJECTORIES.items()):
+        covered, size = coverage(make_task(name, share, seed=1), adaptive, sets=2000, trajectories=count, seed=1)
         assert size == pytest.approx(share, rel=0.25)
         found |= {(name, share, estimator): each for estimator, each in covered.items()}
     outside = {key: each for key, each in found.items() if not 0.93 <= each <= 0.97}
