@@ -158,10 +158,13 @@ class EpochEvidence:
         )
         fits = t == len(state["values"]) == len(state["log_probs"]) and state["fitted"] <= t
         schema.require(fits, "there are a value and log-probabilities per trajectory", where, trajectories=t)
+        count, mean, squares = map(float, state["older"])
+        schema.require(squares <= 1e220 * count, "squares are those of values", where, older=state["older"])
+        smallest = min(filter(None, state["precisions"]), default=1.0)
+        schema.require(smallest >= 1e-220, "precisions are 0 or not tiny", where, smallest=smallest)
         acted = all(k < n_arms and row[k] is not None for k, row in zip(state["arms"], state["log_probs"], strict=True))
         schema.require(acted, "the arm that acted has a log-probability", where, arms=n_arms)
         found = cls(n_arms)
-        count, mean, squares = map(float, state["older"])
         found.older = count, mean, squares
         found.unchanged, found.means, found.precisions = (list(state[name]) for name in ("unchanged", "means", "precisions"))
         for i, (arm, value) in enumerate(zip(state["arms"], state["values"], strict=True)):
@@ -186,7 +189,7 @@ STATE = {
     "values": [Number(min=-LARGEST, max=LARGEST)],
     "log_probs": [[AnyOf(Number(min=-1e300, max=1e300), None)]],
     "fitted": COUNT,
-    "older": (Number(min=0, max=2**53), _LARGE, Number(min=0, max=1e250)),
+    "older": (Number(min=0, max=2**53), _LARGE, Number(min=0, max=1e210)),
     "unchanged": [bool],
     "means": [_LARGE],
     "precisions": [Number(min=0, max=1e250)],

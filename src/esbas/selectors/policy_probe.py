@@ -1,4 +1,4 @@
-"""Which policies changed when an epoch started: each is asked again how probable it finds a few steps of the epoch before."""
+"""Which policies changed when an epoch started: each is asked again how probable it finds the last steps of the epoch before."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,39 +13,34 @@ from esbas.evidence import Evidence
 from esbas.schema import COUNT, AnyOf, Number
 from esbas.trajectory import Trajectory
 
-STEPS = 64  # that a probe has at most
-NUMBERS = 4096  # of its observations and actions: a state stays small. Larger steps are not compared
+NUMBERS = 4096  # of all observations and actions that are kept, so that states stay small
 TOLERANCE = 1e-6  # of log-probabilities, absolute and relative: a batch of another size is rounded differently
 
 
 @dataclass(slots=True)
 class PolicyProbe:
-    """The first steps of a trajectory, and their log-probabilities under the policies of an epoch."""
+    """A trajectory, or its first steps, and their log-probabilities under the policies of an epoch."""
 
     epoch: int
     trajectory: Trajectory
     log_probs: dict[str, Array]  # by arm, (T,) each
 
+    @property
+    def size(self) -> int:
+        """The number of numbers in its observations and actions."""
+        return self.trajectory.observations.size + self.trajectory.actions.size
+
     @classmethod
     def of(cls, epoch: int, trajectory: Trajectory, log_probs: Mapping[str, Array]) -> "PolicyProbe | None":
-        """The probe of a trajectory; None if its observations or actions are no numbers, or too many."""
+        """The probe of a trajectory; None if its observations and actions are not finite numbers, or too many."""
         observations, actions = trajectory.observations, trajectory.actions
-        if not log_probs or observations.dtype.kind not in "biuf" or actions.dtype.kind not in "biuf":
+        if not all(column.dtype.kind in "biuf" and np.isfinite(column).all() for column in (observations, actions)):
             return None
-        steps = min(len(trajectory), STEPS, NUMBERS // (observations[0].size + actions[0].size) - 1)
+        steps = min(len(trajectory), NUMBERS // (observations[0].size + actions[0].size) - 1)
         if steps < 1:
             return None
-        return cls(
-            epoch, _steps(observations[: steps + 1], actions[:steps]), {arm: each[:steps] for arm, each in log_probs.items()}
-        )
-
-    def same(self, arm: str, evidence: Evidence) -> bool:
-        """Whether the arm's policy finds the steps as probable as before."""
-        before = self.log_probs.get(arm)
-        if before is None or evidence.log_probs_on is None:
-            return False
-        now = evidence.log_probs_on(self.trajectory, arm)
-        return now is not None and bool(np.allclose(now, before, rtol=TOLERANCE, atol=TOLERANCE))
+        known = {arm: each[:steps] for arm, each in log_probs.items() if (each < np.inf).all()}
+        return cls(epoch, _steps(observations[: steps + 1], actions[:steps]), known)
 
     def state_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -68,6 +63,26 @@ class PolicyProbe:
         schema.require(fits, "there is a log-probability per step", where, steps=len(trajectory))
         found = {arm: np.array([-np.inf if each is None else each for each in row]) for arm, row in state["log_probs"].items()}
         return cls(state["epoch"], trajectory, found)
+
+
+def last_probes(probes: list[PolicyProbe]) -> list[PolicyProbe]:
+    """The last of these probes, as many as may be kept."""
+    room, first = NUMBERS, len(probes)
+    while first > 0 and (room := room - probes[first - 1].size) >= 0:
+        first -= 1
+    return probes[first:]
+
+
+def unchanged(arm: str, probes: list[PolicyProbe], evidence: Evidence) -> bool:
+    """Whether the arm's policy finds all of these steps as probable as before. Evidence is that of a later epoch."""
+    known, ask = [probe for probe in probes if arm in probe.log_probs], evidence.log_probs_on
+    if not known or ask is None:
+        return False
+    for probe in known:
+        now = ask(probe.trajectory, arm)
+        if now is None or not np.allclose(now, probe.log_probs[arm], rtol=TOLERANCE, atol=TOLERANCE):
+            return False
+    return True
 
 
 def _steps(observations: Array, actions: Array) -> Trajectory:

@@ -12,7 +12,7 @@ from esbas import schema
 from esbas.columns import Array
 from esbas.evidence import Evidence
 from esbas.selectors.epoch_evidence import EpochEvidence
-from esbas.selectors.policy_probe import PolicyProbe
+from esbas.selectors.policy_probe import PolicyProbe, last_probes, unchanged
 from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
 
 
@@ -54,7 +54,7 @@ class SharedEvidence(Selector):
         self._pulls = dict.fromkeys(self._arms, 0)  # choices of this epoch that were not withdrawn
         self._alone: set[str] = set()  # arms that were added in this epoch: earlier trajectories say nothing about them
         self._origin: float | None = None  # the first value; others are stored as differences to it
-        self._probe: PolicyProbe | None = None  # of the last trajectory with evidence
+        self._probes: list[PolicyProbe] = []  # of the last trajectories with evidence
         self._warned = False
 
     def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
@@ -84,9 +84,7 @@ class SharedEvidence(Selector):
         arm = self._arms.index(choice.arm)
         log_probs = {} if evidence is None else self._log_probs(evidence)
         if evidence is not None:
-            if self._probe is not None and self._probe.epoch == self.epoch - 1:
-                self._compare(self._probe, evidence)
-            self._probe = PolicyProbe.of(self.epoch, evidence.trajectory, log_probs)
+            self._keep(evidence, log_probs)
         self._evidence.add(arm, value - self._origin, self._totals(arm, log_probs))
 
     def _log_probs(self, evidence: Evidence) -> dict[str, Array]:
@@ -97,7 +95,7 @@ class SharedEvidence(Selector):
             self._warned = True
             names = ", ".join(map(repr, missing))
             warnings.warn(f"no log-probabilities from {names}: judged by their own episodes only", stacklevel=4)
-        return {name: steps for name, steps in found.items() if steps is not None}
+        return {name: np.asarray(steps, np.float64) for name, steps in found.items() if steps is not None}
 
     def _totals(self, acted: int, log_probs: dict[str, Array]) -> list[float]:
         """(K,): of all actions. If those of the arm that acted are unknown, nothing is known about other arms."""
@@ -108,19 +106,23 @@ class SharedEvidence(Selector):
         impossible = [name in self._alone or not math.isfinite(total) for name, total in zip(self._arms, totals, strict=True)]
         return [-math.inf if hopeless else total for hopeless, total in zip(impossible, totals, strict=True)]
 
-    def _compare(self, probe: PolicyProbe, evidence: Evidence) -> None:
-        """Find out which policies are those of the previous epoch."""
-        known = self._evidence.unchanged
-        self._evidence.unchanged = [known[k] or probe.same(name, evidence) for k, name in enumerate(self._arms)]
-        self._evidence.fit()
+    def _keep(self, evidence: Evidence, log_probs: dict[str, Array]) -> None:
+        """Keep the trajectory for the next epoch. The first one of an epoch tells which policies are those of the last epoch."""
+        if self._probes and self._probes[0].epoch != self.epoch:
+            if self._probes[0].epoch == self.epoch - 1:
+                known = zip(self._arms, self._evidence.unchanged, strict=True)
+                self._evidence.unchanged = [same or unchanged(name, self._probes, evidence) for name, same in known]
+                self._evidence.fit()
+            self._probes = []
+        probe = PolicyProbe.of(self.epoch, evidence.trajectory, log_probs)
+        self._probes = last_probes([*self._probes, probe] if probe else self._probes)
 
     def forget(self, choice: Choice, *, note: Any) -> None:
         if note == self.epoch:
             self._pulls[choice.arm] -= 1
 
     def start_epoch(self) -> None:
-        unchanged = [self._epoch > 0 and name in self._stationary for name in self._arms]
-        self._evidence.start_epoch(unchanged)
+        self._evidence.start_epoch([self._epoch > 0 and name in self._stationary for name in self._arms])
         self._pulls, self._alone = dict.fromkeys(self._arms, 0), set()
 
     def add_arm(self, name: str, *, stationary: bool = False) -> None:
@@ -138,8 +140,8 @@ class SharedEvidence(Selector):
             self._evidence.remove_arm(index)
             del self._pulls[name]
             self._alone.discard(name)
-            if self._probe is not None:
-                self._probe.log_probs.pop(name, None)
+            for probe in self._probes:
+                probe.log_probs.pop(name, None)
 
     def explain(self) -> dict[str, dict[str, float]]:
         """Adds pulls of this epoch, V_k, sqrt(C_kk), the effective sample size, and whether the policy is unchanged."""
@@ -160,8 +162,8 @@ class SharedEvidence(Selector):
         """Its size is proportional to the number of trajectories of the epoch times the number of arms."""
         with self._lock:
             pulls = [self._pulls[arm] for arm in self._arms]
-            probe = None if self._probe is None else self._probe.state_dict()
-            own = {"pulls": pulls, "alone": sorted(self._alone), "origin": self._origin, "probe": probe}
+            probes = [probe.state_dict() for probe in self._probes]
+            own = {"pulls": pulls, "alone": sorted(self._alone), "origin": self._origin, "probes": probes}
             return super().state_dict() | own | {"evidence": self._evidence.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -169,7 +171,7 @@ class SharedEvidence(Selector):
             self.check_state(state)
             super().load_state_dict(state)
             self._evidence = EpochEvidence.from_state(state["evidence"])
-            self._probe = None if state["probe"] is None else PolicyProbe.from_state(state["probe"])
+            self._probes = [PolicyProbe.from_state(probe) for probe in state["probes"]]
             self._pulls = dict(zip(self._arms, state["pulls"], strict=True))
             self._alone, self._origin = set(state["alone"]), state["origin"]
 
@@ -177,7 +179,7 @@ class SharedEvidence(Selector):
         super().check_state(state)
         where = "the state of a SharedEvidence"
         own = {"pulls": [schema.COUNT], "alone": [str], "origin": schema.AnyOf(float, None), "evidence": dict}
-        schema.check(state, own | {"probe": schema.AnyOf(dict, None), str: object}, where)
+        schema.check(state, own | {"probes": [dict], str: object}, where)
         arms, evidence, pulls = state["arms"], EpochEvidence.from_state(state["evidence"]), state["pulls"]
         schema.require(set(state["alone"]) <= set(arms), "new arms are arms", where, alone=state["alone"], arms=arms)
         schema.require(len(pulls) == len(arms) == evidence.n_arms, "there is one number per arm", where, arms=arms, pulls=pulls)
@@ -186,5 +188,5 @@ class SharedEvidence(Selector):
         schema.require(fits, "pulls are trajectories plus open choices", where, pulls=pulls, trajectories=evidence.counts)
         started = state["origin"] is not None or not evidence.arms
         schema.require(started, "the origin is the first value", where, origin=state["origin"])
-        if state["probe"] is not None:
-            PolicyProbe.from_state(state["probe"])
+        epochs = {PolicyProbe.from_state(probe).epoch for probe in state["probes"]}
+        schema.require(len(epochs) <= 1, "probes are those of one epoch", where, epochs=sorted(epochs))
