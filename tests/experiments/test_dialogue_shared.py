@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from esbas import cli
-from esbas.experiments.dialogue import constants
+from esbas.experiments.dialogue import Negotiation, constants
 from esbas.experiments.dialogue.analysis import analyse
 from esbas.experiments.dialogue.notation import parse
 from esbas.experiments.dialogue.setup import EPOCHS
-from esbas.experiments.dialogue.sweep import EpochSums, Outcomes, chosen_rows
+from esbas.experiments.dialogue.sweep import EpochSums, Outcomes
+from esbas.reporting import Results
 
 ROW = "simple + constant-1.01"
 
@@ -66,10 +67,19 @@ def test_negative_differences_are_better(shared: list[float], reading: str) -> N
     assert analysis.shared_readings()[reading] == 1
 
 
-def test_constants_of_another_seed_are_not_stored() -> None:
-    wanted = constants.wanted(chosen_rows(["all"]).values())
-    assert constants.missing(wanted) == {}
-    assert constants.missing(wanted, seed=1) == wanted
-    other = constants.generate({"1.13": 1}, seed=1)["1.13"][0]
-    assert abs(other.mean - 1.13) <= constants.TOLERANCE
-    assert other.weights != constants.stored()["1.13"][0].weights
+def test_with_another_seed_all_constants_are_generated_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = {"0.97", "1.01", "1.05", "1.08", "1.09", "1.10", "1.11", "1.13", "1.14"}
+    assert Negotiation(seed=3).missing_constants == Negotiation(generate=True).missing_constants == {}
+    anew = Negotiation(seed=3, generate=True)
+    assert set(anew.missing_constants) == everything
+    seeds = []
+
+    def generate(wanted: dict[str, int], *, seed: int, candidates: int) -> constants.Policies:
+        seeds.append((seed, candidates))
+        return constants.stored()
+
+    monkeypatch.setattr(constants, "generate", generate)
+    results = Results(tmp_path / "out", command="test", config={})
+    found = [constants.generated(results, anew.missing_constants, seed=3) for _ in range(2)]
+    assert found[0] == found[1] == constants.stored()
+    assert seeds == [(3, 9 * constants.CANDIDATES)]  # once, and for all mean returns together

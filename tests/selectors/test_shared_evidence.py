@@ -143,6 +143,15 @@ def test_arms_with_equal_values_are_chosen_at_random():
     assert min(row["selections"] for row in selector.explain().values()) > 50
 
 
+def test_an_epoch_of_equal_values_does_not_decide_for_ever():
+    """All values were 0 so far, so nothing is known about their variance. The constant must still be able to recover."""
+    selector = SharedEvidence("ab", epochs=[4, 4, 400], stationary=["b"])
+    for number in range(408):
+        choice = selector.ask()
+        selector.tell(choice, float(choice.arm == "b" and number > 8 and number % 2))
+    assert selector.explain()["b"]["selections"] > 200
+
+
 def test_fits_become_rare():
     evidence, fits = EpochEvidence(1), []
     for t in range(1, 101):
@@ -153,21 +162,21 @@ def test_fits_become_rare():
 
 
 def test_an_unchanged_arm_keeps_its_evidence():
-    """Two epochs of a constant: its estimates are weighted by inverse variance, and observe its value in the third."""
+    """Two epochs of a constant: its estimates are weighted by s² / variance, and observe its value in the third."""
     evidence, kept = EpochEvidence(2), []
     for values in ([1.0, 2.0, 4.0], [2.0, 2.5, 3.0]):
         for t, value in enumerate(values):
             evidence.add(t % 2, value, [-0.1, -0.2 * (t + 1)])
         estimates, covariance, _ = evidence._of_this_epoch()
-        kept.append((estimates[1], 1 / covariance[1, 1]))
+        kept.append((estimates[1], evidence.s2 / covariance[1, 1]))
         evidence.start_epoch([False, True])
-    precision = sum(weight for _, weight in kept)
-    mean = sum(estimate * weight for estimate, weight in kept) / precision
-    assert (evidence.means[1], evidence.precisions[1]) == pytest.approx((mean, precision))
+    size = sum(weight for _, weight in kept)
+    mean = sum(estimate * weight for estimate, weight in kept) / size
+    assert (evidence.means[1], evidence.sizes[1]) == pytest.approx((mean, size))
     assert evidence.means[0] == pytest.approx(estimates[0])  # of the last epoch alone: its policy changed
     evidence.add(0, 3.0, [-0.1, -0.2])
     v, c, _ = evidence._of_this_epoch()
-    gain = c[:, 1] / (c[1, 1] + 1 / precision)
+    gain = c[:, 1] / (c[1, 1] + evidence.s2 / size)
     assert evidence.estimates.tolist() == pytest.approx((v + gain * (mean - v[1])).tolist())
     assert evidence.covariance.tolist() == [pytest.approx(row) for row in (c - np.outer(gain, c[1])).tolist()]
 
@@ -282,7 +291,7 @@ def test_trajectories_of_similar_policies_count_for_each_other():
         (("evidence", "values", 0), math.nan, "but got nan"),
         (("evidence", "log_probs", 0), [0.0], "there is one number per arm"),
         (("evidence", "fitted"), 99, "a value and log-probabilities per trajectory"),
-        (("evidence", "precisions", 0), 1e-300, "precisions are 0 or not tiny"),
+        (("evidence", "sizes", 0), 1e-300, "sizes are 0 or not tiny"),
         (("evidence", "older", 0), 0.0, "squares are those of values"),
         (("evidence", "unchanged", 0), 1, "true or false"),
         (("pulls", 0), 99, "pulls are trajectories plus open choices"),

@@ -18,6 +18,7 @@ _factor = compiled(kalman_filters.factor)
 _following_fit, _few_pulls_variance = compiled(formulas.following_fit), compiled(formulas.few_pulls_variance)
 _merged, _value_variance = compiled(formulas.merged), compiled(formulas.value_variance)
 _optimistic, _condition = compiled(formulas.optimistic), compiled(formulas.condition)
+_accumulated = compiled(formulas.accumulated)
 
 
 class SharedMemory(NamedTuple):
@@ -27,7 +28,8 @@ class SharedMemory(NamedTuple):
     current: Floats  # (3,): number, mean and squared deviations of the values of the epoch
     older: Floats  # (3,): of the values of earlier epochs, whose weights are halved in each epoch
     unchanged: Integers  # (K,): whether the policy is the one of the previous epoch
-    carried: Floats  # (2, K): mean and precision from the epochs before, for unchanged arms
+    carried: Floats  # (2, K): mean of earlier epochs and its size, for arms that did not change since
+    s2: Floats  # (1,): the variance of values
     counts: Floats  # (K,): pulls in the epoch
     values: Floats  # (T,)
     ratios: Floats  # (K, T): p_ik / max_j p_ij
@@ -47,6 +49,7 @@ def new_memory(n_arms: int, longest: int) -> SharedMemory:
         np.zeros(3),
         np.zeros(n_arms, np.int64),
         np.zeros((2, n_arms)),
+        np.zeros(1),
         np.zeros(n_arms),
         np.empty(longest),
         np.empty((n_arms, longest)),
@@ -119,7 +122,8 @@ def _fit(memory: SharedMemory) -> None:
     _fit_epoch(memory)
     for k in range(len(memory.counts)):
         if memory.unchanged[k] != 0 and memory.carried[1, k] > 0.0:
-            _condition(memory.fitted, memory.covariance, k, memory.carried[0, k], memory.carried[1, k])
+            variance = memory.s2[0] / memory.carried[1, k]
+            _condition(memory.fitted, memory.covariance, k, memory.carried[0, k], variance)
     memory.factor[:] = _factor(memory.covariance)
 
 
@@ -136,7 +140,7 @@ def _fit_epoch(memory: SharedMemory) -> None:
     weights, counts = memory.weights, memory.counts
     current, older = memory.current, memory.older
     count, mean, squares = _merged(older[0], older[1], older[2], current[0], current[1], current[2])
-    s2 = _value_variance(count, mean, squares)
+    memory.s2[0] = s2 = _value_variance(count, mean, squares)
     mixture = weights[n_arms - 1]  # overwritten last
     for i in range(t):
         mixture[i] = 0.0
@@ -176,9 +180,8 @@ def start_shared(memory: SharedMemory, unchanged: Any) -> None:
         if memory.unchanged[k] == 0:
             memory.carried[0, k] = memory.carried[1, k] = 0.0
         if memory.counts[k] > 0.0:
-            mean, precision, more = memory.carried[0, k], memory.carried[1, k], 1.0 / memory.covariance[k, k]
-            memory.carried[0, k] = (precision * mean + more * memory.fitted[k]) / (precision + more)
-            memory.carried[1, k] = precision + more
+            old, more = memory.carried[:, k], memory.s2[0] / memory.covariance[k, k]
+            memory.carried[0, k], memory.carried[1, k] = _accumulated(old[0], old[1], memory.fitted[k], more)
         memory.unchanged[k] = unchanged[k]
     _add(memory.older, memory.current[0], memory.current[1], memory.current[2])
     memory.older[0] /= 2.0

@@ -27,7 +27,8 @@ class EpochEvidence:
         current, older: number, mean and squared deviations of the values of this epoch and of earlier ones. The weight of a value
             is halved in each epoch.
         unchanged: (K,): whether the arm's policy is the one of the previous epoch.
-        means, precisions: (K,): estimates from earlier epochs, valid for arms whose policies did not change since.
+        means, sizes: (K,): estimates from earlier epochs, valid for arms whose policies did not change since, and how many values
+            of variance s² they are worth.
         fitted: the number of trajectories at the last fit.
         estimates: (K,): V. covariance: (K, K): C. effective: (K,): effective sample sizes. All of the last fit.
     """
@@ -39,12 +40,17 @@ class EpochEvidence:
         self.log_probs: list[list[float]] = []
         self.current = self.older = NOTHING
         self.unchanged = [False] * n_arms
-        self.means, self.precisions = [0.0] * n_arms, [0.0] * n_arms
+        self.means, self.sizes = [0.0] * n_arms, [0.0] * n_arms
         self.fit()
 
     @property
     def n_arms(self) -> int:
         return len(self.unchanged)
+
+    @property
+    def s2(self) -> float:
+        """The variance of all values so far, with weights that are halved in each epoch."""
+        return formulas.value_variance(*formulas.merged(*self.older, *self.current))
 
     def add(self, arm: int, value: float, log_probs: list[float]) -> None:
         """Add a trajectory. `log_probs[arm]` is finite."""
@@ -64,14 +70,14 @@ class EpochEvidence:
         self.fitted = len(self.arms)
         self.estimates, self.covariance, self.effective = self._of_this_epoch()
         for k in range(self.n_arms):
-            if self.unchanged[k] and self.precisions[k] > 0.0:
-                formulas.condition(self.estimates, self.covariance, k, self.means[k], self.precisions[k])
+            if self.unchanged[k] and self.sizes[k] > 0.0:
+                formulas.condition(self.estimates, self.covariance, k, self.means[k], self.s2 / self.sizes[k])
         self.factor = factor(self.covariance)
 
     def _of_this_epoch(self) -> tuple[Floats, Floats, Floats]:
         """V, C and effective sample sizes from the trajectories of this epoch alone."""
         pulls = np.maximum(self.counts, 1.0)
-        count, mean, squares = formulas.merged(*self.older, *self.current)
+        _, mean, _ = formulas.merged(*self.older, *self.current)
         values = np.array(self.values)  # (t,)
         weights = balance_weights(np.array(self.log_probs).reshape(-1, self.n_arms), pulls)  # (t, K)
         sums = weights.sum(axis=0)
@@ -80,9 +86,7 @@ class EpochEvidence:
         estimates[known] = np.einsum("ik,i->k", weights[:, known], values) / sums[known]
         scaled = weights * (values[:, None] - estimates) / np.maximum(sums, 1.0)
         covariance = np.einsum("ik,il->kl", scaled, scaled)  # not a matrix product, whose rounding depends on the threads
-        covariance[np.diag_indices(self.n_arms)] += formulas.few_pulls_variance(
-            formulas.value_variance(count, mean, squares), pulls
-        )
+        covariance[np.diag_indices(self.n_arms)] += formulas.few_pulls_variance(self.s2, pulls)
         squared = np.einsum("ik,ik->k", weights, weights)
         return estimates, covariance, sums * sums / np.where(known, squared, 1.0)
 
@@ -99,12 +103,10 @@ class EpochEvidence:
         estimates, covariance, _ = self._of_this_epoch()
         for k in range(self.n_arms):
             if not self.unchanged[k]:
-                self.means[k] = self.precisions[k] = 0.0
+                self.means[k] = self.sizes[k] = 0.0
             if self.counts[k]:
-                more = 1.0 / float(covariance[k, k])
-                total = self.precisions[k] + more
-                self.means[k] = (self.precisions[k] * self.means[k] + more * float(estimates[k])) / total
-                self.precisions[k] = total
+                new = float(estimates[k]), self.s2 / float(covariance[k, k])
+                self.means[k], self.sizes[k] = formulas.accumulated(self.means[k], self.sizes[k], *new)
         count, mean, squares = formulas.merged(*self.older, *self.current)
         self.older = count / 2.0, mean, squares / 2.0
         self._forget()
@@ -117,7 +119,7 @@ class EpochEvidence:
 
     def add_arm(self) -> None:
         """Add an arm about which nothing is known."""
-        self.unchanged, self.means, self.precisions = [*self.unchanged, False], [*self.means, 0.0], [*self.precisions, 0.0]
+        self.unchanged, self.means, self.sizes = [*self.unchanged, False], [*self.means, 0.0], [*self.sizes, 0.0]
         self.counts.append(0)
         self.log_probs = [[*row, -math.inf] for row in self.log_probs]
         self.fit()
@@ -125,7 +127,7 @@ class EpochEvidence:
     def remove_arm(self, arm: int) -> None:
         """Remove an arm and its trajectories: without its probabilities they are not evidence for others."""
         rows = [*zip(self.arms, self.values, self.log_probs, strict=True)]
-        for column in (self.unchanged, self.means, self.precisions):
+        for column in (self.unchanged, self.means, self.sizes):
             del column[arm]
         self._forget()
         for acted, value, log_probs in rows:
@@ -143,7 +145,7 @@ class EpochEvidence:
             "older": list(self.older),
             "unchanged": list(self.unchanged),
             "means": list(self.means),
-            "precisions": list(self.precisions),
+            "sizes": list(self.sizes),
         }
 
     @classmethod
@@ -152,7 +154,7 @@ class EpochEvidence:
         where = "the evidence of an epoch"
         schema.check(state, STATE, where)
         n_arms, t = len(state["unchanged"]), len(state["arms"])
-        lengths = [len(state[name]) for name in ("means", "precisions")] + [len(row) for row in state["log_probs"]]
+        lengths = [len(state[name]) for name in ("means", "sizes")] + [len(row) for row in state["log_probs"]]
         schema.require(
             n_arms > 0 and set(lengths) <= {n_arms}, "there is one number per arm", where, arms=n_arms, found=lengths[:8]
         )
@@ -160,13 +162,13 @@ class EpochEvidence:
         schema.require(fits, "there are a value and log-probabilities per trajectory", where, trajectories=t)
         count, mean, squares = map(float, state["older"])
         schema.require(squares <= 1e220 * count, "squares are those of values", where, older=state["older"])
-        smallest = min(filter(None, state["precisions"]), default=1.0)
-        schema.require(smallest >= 1e-220, "precisions are 0 or not tiny", where, smallest=smallest)
+        smallest = min(filter(None, state["sizes"]), default=1.0)
+        schema.require(smallest >= 1e-20, "sizes are 0 or not tiny", where, smallest=smallest)
         acted = all(k < n_arms and row[k] is not None for k, row in zip(state["arms"], state["log_probs"], strict=True))
         schema.require(acted, "the arm that acted has a log-probability", where, arms=n_arms)
         found = cls(n_arms)
         found.older = count, mean, squares
-        found.unchanged, found.means, found.precisions = (list(state[name]) for name in ("unchanged", "means", "precisions"))
+        found.unchanged, found.means, found.sizes = (list(state[name]) for name in ("unchanged", "means", "sizes"))
         for i, (arm, value) in enumerate(zip(state["arms"], state["values"], strict=True)):
             if i == state["fitted"]:
                 found.fit()
@@ -192,5 +194,5 @@ STATE = {
     "older": (Number(min=0, max=2**53), _LARGE, Number(min=0, max=1e210)),
     "unchanged": [bool],
     "means": [_LARGE],
-    "precisions": [Number(min=0, max=1e250)],
+    "sizes": [Number(min=0, max=1e40)],
 }

@@ -46,12 +46,20 @@ def optimistic(value: float, variance: float, number: float) -> float:
     return value + math.sqrt(OPTIMISM * math.log(number + 1.0) * variance)
 
 
-def condition(values: Any, covariance: Any, k: int, mean: float, precision: float) -> None:
-    """Change N(values, covariance) in place to what it is given an observation of coordinate k with this mean and precision."""
+def accumulated(mean: float, size: float, value: float, more: float) -> tuple[float, float]:
+    """The mean of two estimates, weighted by their sizes: how many values of variance s² each of them is worth."""
+    total = size + more
+    return (size * mean + more * value) / total, total
+
+
+def condition(values: Any, covariance: Any, k: int, mean: float, variance: float) -> None:
+    """Change N(values, covariance) in place to what it is given an observation of coordinate k with this mean and variance."""
     row = covariance[k].copy()
-    total = row[k] + 1.0 / precision
+    total = row[k] + variance
     error = mean - values[k]
     for i in range(len(row)):
         values[i] += row[i] / total * error
         for j in range(len(row)):
             covariance[i, j] -= row[i] / total * row[j]
+    for i in range(len(row)):
+        covariance[i, k] = covariance[k, i] = row[i] * (variance / total)  # the same without its rounding error
