@@ -86,8 +86,7 @@ def test_xi_and_epochs_arrive_where_they_belong():
         (
             "zzzzzz",
             UnknownNameError,
-            "there is no selector named 'zzzzzz': choose one of 'esbas', 'uniform', 'linear-thompson', 'shared-evidence', "
-            "'ssbas', 'fixed:NAME'",
+            "there is no selector named 'zzzzzz': choose one of 'esbas', 'uniform', 'linear-thompson', 'shared-evidence',",
         ),
         ("fix:a", UnknownNameError, "there is no module named 'fix': install it, or run from the folder that contains it"),
         ("math:sqrt", InvalidValueError, "'math:sqrt' must name a selector or a bandit"),

@@ -162,21 +162,21 @@ def test_fits_become_rare():
 
 
 def test_an_unchanged_arm_keeps_its_evidence():
-    """Two epochs of a constant: its estimates are weighted by s² / variance, and observe its value in the third."""
+    """Two epochs of a constant: its estimates are weighted by inverse variance, and observe its value in the third."""
     evidence, kept = EpochEvidence(2), []
     for values in ([1.0, 2.0, 4.0], [2.0, 2.5, 3.0]):
         for t, value in enumerate(values):
             evidence.add(t % 2, value, [-0.1, -0.2 * (t + 1)])
         estimates, covariance, _ = evidence._of_this_epoch()
-        kept.append((estimates[1], evidence.s2 / covariance[1, 1]))
+        kept.append((estimates[1], 1 / covariance[1, 1]))
         evidence.start_epoch([False, True])
-    size = sum(weight for _, weight in kept)
-    mean = sum(estimate * weight for estimate, weight in kept) / size
-    assert (evidence.means[1], evidence.sizes[1]) == pytest.approx((mean, size))
+    precision = sum(weight for _, weight in kept)
+    mean = sum(estimate * weight for estimate, weight in kept) / precision
+    assert (evidence.means[1], evidence.precisions[1], evidence.pulls[1]) == pytest.approx((mean, precision, 2))
     assert evidence.means[0] == pytest.approx(estimates[0])  # of the last epoch alone: its policy changed
     evidence.add(0, 3.0, [-0.1, -0.2])
     v, c, _ = evidence._of_this_epoch()
-    gain = c[:, 1] / (c[1, 1] + evidence.s2 / size)
+    gain = c[:, 1] / (c[1, 1] + max(1 / precision, 4 * evidence.s2 / 2**2))
     assert evidence.estimates.tolist() == pytest.approx((v + gain * (mean - v[1])).tolist())
     assert evidence.covariance.tolist() == [pytest.approx(row) for row in (c - np.outer(gain, c[1])).tolist()]
 
@@ -241,6 +241,17 @@ def test_a_new_arm_is_judged_alone_until_the_next_epoch():
     assert [row["value"] for row in selector.explain().values()] == pytest.approx([6.0, 6.0])
 
 
+def test_few_numbers_are_kept_to_compare_policies():
+    selector = SharedEvidence("ab", epochs=[100])
+    for steps, width in ((10, 3), (1, 5000), (2000, 2), (100, 3)):
+        long = Trajectory(np.zeros((steps + 1, width)), np.zeros(steps), np.zeros(steps), True, False, np.zeros(steps))
+        choice = selector.ask(among=["a"])
+        of = {arm: np.zeros(steps) for arm in "ab"}
+        selector.tell(choice, 1.0, evidence=Evidence(trajectory=long, value=1.0, arm="a", log_probs_of=of))
+    kept = [each["actions"][1] for each in selector.state_dict()["probes"]["trajectories"]]
+    assert [len(actions) for actions in kept] == [100]  # the first is too old by then, and one step of the second is too large
+
+
 def learners():
     explore = {"states": 6, "actions": 2, "epsilon": lambda episode: 0.5**episode}
     return [
@@ -291,17 +302,17 @@ def test_trajectories_of_similar_policies_count_for_each_other():
         (("evidence", "values", 0), math.nan, "but got nan"),
         (("evidence", "log_probs", 0), [0.0], "there is one number per arm"),
         (("evidence", "fitted"), 99, "a value and log-probabilities per trajectory"),
-        (("evidence", "sizes", 0), 1e-300, "sizes are 0 or not tiny"),
+        (("evidence", "precisions", 0), 1e-300, "estimates have pulls and a precision"),
         (("evidence", "older", 0), 0.0, "squares are those of values"),
         (("evidence", "unchanged", 0), 1, "true or false"),
         (("pulls", 0), 99, "pulls are trajectories plus open choices"),
         (("pulls",), [], "there is one number per arm"),
         (("alone",), ["nobody"], "new arms are arms"),
         (("origin",), None, "the origin is the first value"),
-        (("probes", 0, "observations", 0), "O", "the probe of an epoch must have observations and actions"),
-        (("probes", 0, "observations", 1, 0), [1, 2], "the probe of an epoch must have observations and actions"),
-        (("probes", 0, "log_probs", "slow"), [0.0], "there is a log-probability per step"),
-        (("probes", 0, "epoch"), 0, "probes are those of one epoch"),
+        (("probes", "epoch"), -1, "a whole number >= 0"),
+        (("probes", "trajectories", 0, "observations", 0), "O", "the kept trajectories must have observations and actions"),
+        (("probes", "trajectories", 0, "observations", 1, 0), [1, 2], "the kept trajectories must have observations and actions"),
+        (("probes", "trajectories", 0, "log_probs", "slow"), [], "there is a log-probability per step"),
     ],
 )
 def test_a_hostile_state_is_refused_and_changes_nothing(path, value, match):

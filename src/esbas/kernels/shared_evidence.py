@@ -18,7 +18,7 @@ _factor = compiled(kalman_filters.factor)
 _following_fit, _few_pulls_variance = compiled(formulas.following_fit), compiled(formulas.few_pulls_variance)
 _merged, _value_variance = compiled(formulas.merged), compiled(formulas.value_variance)
 _optimistic, _condition = compiled(formulas.optimistic), compiled(formulas.condition)
-_accumulated = compiled(formulas.accumulated)
+_accumulated, _limited_precision = compiled(formulas.accumulated), compiled(formulas.limited_precision)
 
 
 class SharedMemory(NamedTuple):
@@ -28,7 +28,7 @@ class SharedMemory(NamedTuple):
     current: Floats  # (3,): number, mean and squared deviations of the values of the epoch
     older: Floats  # (3,): of the values of earlier epochs, whose weights are halved in each epoch
     unchanged: Integers  # (K,): whether the policy is the one of the previous epoch
-    carried: Floats  # (2, K): mean of earlier epochs and its size, for arms that did not change since
+    carried: Floats  # (3, K): mean, precision and pulls of earlier epochs, for arms that did not change since
     s2: Floats  # (1,): the variance of values
     counts: Floats  # (K,): pulls in the epoch
     values: Floats  # (T,)
@@ -48,7 +48,7 @@ def new_memory(n_arms: int, longest: int) -> SharedMemory:
         np.zeros(3),
         np.zeros(3),
         np.zeros(n_arms, np.int64),
-        np.zeros((2, n_arms)),
+        np.zeros((3, n_arms)),
         np.zeros(1),
         np.zeros(n_arms),
         np.empty(longest),
@@ -121,8 +121,8 @@ def _fit(memory: SharedMemory) -> None:
     memory.whole[1] = memory.whole[0]
     _fit_epoch(memory)
     for k in range(len(memory.counts)):
-        if memory.unchanged[k] != 0 and memory.carried[1, k] > 0.0:
-            variance = memory.s2[0] / memory.carried[1, k]
+        if memory.unchanged[k] != 0 and memory.carried[2, k] > 0.0:
+            variance = 1.0 / _limited_precision(memory.carried[1, k], memory.s2[0], memory.carried[2, k])
             _condition(memory.fitted, memory.covariance, k, memory.carried[0, k], variance)
     memory.factor[:] = _factor(memory.covariance)
 
@@ -178,10 +178,12 @@ def start_shared(memory: SharedMemory, unchanged: Any) -> None:
     _fit_epoch(memory)
     for k in range(len(memory.counts)):
         if memory.unchanged[k] == 0:
-            memory.carried[0, k] = memory.carried[1, k] = 0.0
+            memory.carried[:, k] = 0.0
         if memory.counts[k] > 0.0:
-            old, more = memory.carried[:, k], memory.s2[0] / memory.covariance[k, k]
-            memory.carried[0, k], memory.carried[1, k] = _accumulated(old[0], old[1], memory.fitted[k], more)
+            precision = _limited_precision(memory.carried[1, k], memory.s2[0], memory.carried[2, k])
+            new = memory.fitted[k], 1.0 / memory.covariance[k, k]
+            memory.carried[0, k], memory.carried[1, k] = _accumulated(memory.carried[0, k], precision, *new)
+            memory.carried[2, k] += memory.counts[k]
         memory.unchanged[k] = unchanged[k]
     _add(memory.older, memory.current[0], memory.current[1], memory.current[2])
     memory.older[0] /= 2.0

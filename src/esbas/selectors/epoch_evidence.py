@@ -27,8 +27,8 @@ class EpochEvidence:
         current, older: number, mean and squared deviations of the values of this epoch and of earlier ones. The weight of a value
             is halved in each epoch.
         unchanged: (K,): whether the arm's policy is the one of the previous epoch.
-        means, sizes: (K,): estimates from earlier epochs, valid for arms whose policies did not change since, and how many values
-            of variance s² they are worth.
+        means, precisions, pulls: (K,): estimates from earlier epochs, valid for arms whose policies did not change since, their
+            inverse variances, and the number of the arm's own trajectories in them.
         fitted: the number of trajectories at the last fit.
         estimates: (K,): V. covariance: (K, K): C. effective: (K,): effective sample sizes. All of the last fit.
     """
@@ -40,7 +40,7 @@ class EpochEvidence:
         self.log_probs: list[list[float]] = []
         self.current = self.older = NOTHING
         self.unchanged = [False] * n_arms
-        self.means, self.sizes = [0.0] * n_arms, [0.0] * n_arms
+        self.means, self.precisions, self.pulls = [0.0] * n_arms, [0.0] * n_arms, [0] * n_arms
         self.fit()
 
     @property
@@ -70,8 +70,9 @@ class EpochEvidence:
         self.fitted = len(self.arms)
         self.estimates, self.covariance, self.effective = self._of_this_epoch()
         for k in range(self.n_arms):
-            if self.unchanged[k] and self.sizes[k] > 0.0:
-                formulas.condition(self.estimates, self.covariance, k, self.means[k], self.s2 / self.sizes[k])
+            if self.unchanged[k] and self.pulls[k] > 0:
+                variance = 1.0 / formulas.limited_precision(self.precisions[k], self.s2, self.pulls[k])
+                formulas.condition(self.estimates, self.covariance, k, self.means[k], variance)
         self.factor = factor(self.covariance)
 
     def _of_this_epoch(self) -> tuple[Floats, Floats, Floats]:
@@ -103,10 +104,12 @@ class EpochEvidence:
         estimates, covariance, _ = self._of_this_epoch()
         for k in range(self.n_arms):
             if not self.unchanged[k]:
-                self.means[k] = self.sizes[k] = 0.0
+                self.means[k], self.precisions[k], self.pulls[k] = 0.0, 0.0, 0
             if self.counts[k]:
-                new = float(estimates[k]), self.s2 / float(covariance[k, k])
-                self.means[k], self.sizes[k] = formulas.accumulated(self.means[k], self.sizes[k], *new)
+                old = self.means[k], formulas.limited_precision(self.precisions[k], self.s2, self.pulls[k])
+                new = float(estimates[k]), 1.0 / float(covariance[k, k])
+                self.means[k], self.precisions[k] = formulas.accumulated(*old, *new)
+                self.pulls[k] += self.counts[k]
         count, mean, squares = formulas.merged(*self.older, *self.current)
         self.older = count / 2.0, mean, squares / 2.0
         self._forget()
@@ -119,15 +122,15 @@ class EpochEvidence:
 
     def add_arm(self) -> None:
         """Add an arm about which nothing is known."""
-        self.unchanged, self.means, self.sizes = [*self.unchanged, False], [*self.means, 0.0], [*self.sizes, 0.0]
-        self.counts.append(0)
+        self.unchanged, self.means, self.precisions = [*self.unchanged, False], [*self.means, 0.0], [*self.precisions, 0.0]
+        self.pulls, self.counts = [*self.pulls, 0], [*self.counts, 0]
         self.log_probs = [[*row, -math.inf] for row in self.log_probs]
         self.fit()
 
     def remove_arm(self, arm: int) -> None:
         """Remove an arm and its trajectories: without its probabilities they are not evidence for others."""
         rows = [*zip(self.arms, self.values, self.log_probs, strict=True)]
-        for column in (self.unchanged, self.means, self.sizes):
+        for column in (self.unchanged, self.means, self.precisions, self.pulls):
             del column[arm]
         self._forget()
         for acted, value, log_probs in rows:
@@ -145,7 +148,8 @@ class EpochEvidence:
             "older": list(self.older),
             "unchanged": list(self.unchanged),
             "means": list(self.means),
-            "sizes": list(self.sizes),
+            "precisions": list(self.precisions),
+            "pulls": list(self.pulls),
         }
 
     @classmethod
@@ -154,7 +158,7 @@ class EpochEvidence:
         where = "the evidence of an epoch"
         schema.check(state, STATE, where)
         n_arms, t = len(state["unchanged"]), len(state["arms"])
-        lengths = [len(state[name]) for name in ("means", "sizes")] + [len(row) for row in state["log_probs"]]
+        lengths = [len(state[name]) for name in ("means", "precisions", "pulls")] + [len(row) for row in state["log_probs"]]
         schema.require(
             n_arms > 0 and set(lengths) <= {n_arms}, "there is one number per arm", where, arms=n_arms, found=lengths[:8]
         )
@@ -162,13 +166,15 @@ class EpochEvidence:
         schema.require(fits, "there are a value and log-probabilities per trajectory", where, trajectories=t)
         count, mean, squares = map(float, state["older"])
         schema.require(squares <= 1e220 * count, "squares are those of values", where, older=state["older"])
-        smallest = min(filter(None, state["sizes"]), default=1.0)
-        schema.require(smallest >= 1e-20, "sizes are 0 or not tiny", where, smallest=smallest)
+        estimates = zip(state["precisions"], state["pulls"], strict=True)
+        fits = all(precision >= 1e-220 if pulls else precision == 0 for precision, pulls in estimates)
+        schema.require(fits, "estimates have pulls and a precision", where, pulls=state["pulls"])
         acted = all(k < n_arms and row[k] is not None for k, row in zip(state["arms"], state["log_probs"], strict=True))
         schema.require(acted, "the arm that acted has a log-probability", where, arms=n_arms)
         found = cls(n_arms)
         found.older = count, mean, squares
-        found.unchanged, found.means, found.sizes = (list(state[name]) for name in ("unchanged", "means", "sizes"))
+        found.unchanged, found.means = list(state["unchanged"]), list(state["means"])
+        found.precisions, found.pulls = list(state["precisions"]), list(state["pulls"])
         for i, (arm, value) in enumerate(zip(state["arms"], state["values"], strict=True)):
             if i == state["fitted"]:
                 found.fit()
@@ -194,5 +200,6 @@ STATE = {
     "older": (Number(min=0, max=2**53), _LARGE, Number(min=0, max=1e210)),
     "unchanged": [bool],
     "means": [_LARGE],
-    "sizes": [Number(min=0, max=1e40)],
+    "precisions": [Number(min=0, max=1e250)],
+    "pulls": [Number(min=0, max=2**53, whole=True)],
 }

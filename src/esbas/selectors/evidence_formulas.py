@@ -46,10 +46,18 @@ def optimistic(value: float, variance: float, number: float) -> float:
     return value + math.sqrt(OPTIMISM * math.log(number + 1.0) * variance)
 
 
-def accumulated(mean: float, size: float, value: float, more: float) -> tuple[float, float]:
-    """The mean of two estimates, weighted by their sizes: how many values of variance s² each of them is worth."""
-    total = size + more
-    return (size * mean + more * value) / total, total
+def limited_precision(precision: float, s2: float, pulls: float) -> float:
+    """The precision of an estimate from earlier epochs: at most that of `pulls` trajectories with today's s².
+
+    Otherwise an epoch in which all values so far were equal would decide for ever.
+    """
+    return min(precision, pulls * pulls / (KAPPA * s2)) if pulls > 0 else 0.0
+
+
+def accumulated(mean: float, precision: float, value: float, more: float) -> tuple[float, float]:
+    """Mean and precision of two estimates together."""
+    total = precision + more
+    return (precision * mean + more * value) / total, total
 
 
 def condition(values: Any, covariance: Any, k: int, mean: float, variance: float) -> None:

@@ -12,7 +12,7 @@ from esbas import schema
 from esbas.columns import Array
 from esbas.evidence import Evidence
 from esbas.selectors.epoch_evidence import EpochEvidence
-from esbas.selectors.policy_probe import PolicyProbe, last_probes, unchanged
+from esbas.selectors.policy_probes import PolicyProbes
 from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
 
 
@@ -54,7 +54,7 @@ class SharedEvidence(Selector):
         self._pulls = dict.fromkeys(self._arms, 0)  # choices of this epoch that were not withdrawn
         self._alone: set[str] = set()  # arms that were added in this epoch: earlier trajectories say nothing about them
         self._origin: float | None = None  # the first value; others are stored as differences to it
-        self._probes: list[PolicyProbe] = []  # of the last trajectories with evidence
+        self._probes = PolicyProbes()  # the last trajectories with evidence
         self._warned = False
 
     def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
@@ -64,12 +64,12 @@ class SharedEvidence(Selector):
         unplayed = [k for k in changed if not self._pulls[self._arms[k]]]
         if unplayed:
             return self._pulled(unplayed[0], 1.0)
-        finalists = [k for k in arms if evidence.unchanged[k]]
-        if changed:
+        finalists, propensity = [k for k in arms if evidence.unchanged[k]], None if len(changed) > 1 else 1.0
+        if len(changed) > 1:
             samples = evidence.sample(self.rng.standard_normal(len(self._arms)))
-            finalists.append(max(changed, key=samples.__getitem__))
-        best = max(sorted(finalists), key=lambda k: evidence.optimistic(k, self._number))
-        return self._pulled(best, None if len(changed) > 1 else 1.0)
+            changed = [max(changed, key=samples.__getitem__)]
+        best = max(sorted(finalists + changed), key=lambda k: evidence.optimistic(k, self._number))
+        return self._pulled(best, propensity)
 
     def _pulled(self, arm: int, propensity: float | None) -> Pick:
         name = self._arms[arm]
@@ -100,22 +100,20 @@ class SharedEvidence(Selector):
     def _totals(self, acted: int, log_probs: dict[str, Array]) -> list[float]:
         """(K,): of all actions. If those of the arm that acted are unknown, nothing is known about other arms."""
         known = {} if self._arms[acted] in self._alone else {name: log_probs[name].sum() for name in log_probs}
-        totals = [float(known.get(name, -math.inf)) for name in self._arms]
-        if not math.isfinite(totals[acted]):
-            return [0.0 if k == acted else -math.inf for k in range(len(totals))]
-        impossible = [name in self._alone or not math.isfinite(total) for name, total in zip(self._arms, totals, strict=True)]
-        return [-math.inf if hopeless else total for hopeless, total in zip(impossible, totals, strict=True)]
+        totals = {name: float(total) for name, total in known.items() if math.isfinite(total) and name not in self._alone}
+        if self._arms[acted] not in totals:
+            totals = {self._arms[acted]: 0.0}
+        return [totals.get(name, -math.inf) for name in self._arms]
 
     def _keep(self, evidence: Evidence, log_probs: dict[str, Array]) -> None:
         """Keep the trajectory for the next epoch. The first one of an epoch tells which policies are those of the last epoch."""
-        if self._probes and self._probes[0].epoch != self.epoch:
-            if self._probes[0].epoch == self.epoch - 1:
+        if self._probes.epoch != self.epoch:
+            if self._probes.epoch == self.epoch - 1:
                 known = zip(self._arms, self._evidence.unchanged, strict=True)
-                self._evidence.unchanged = [same or unchanged(name, self._probes, evidence) for name, same in known]
+                self._evidence.unchanged = [same or self._probes.unchanged(name, evidence) for name, same in known]
                 self._evidence.fit()
-            self._probes = []
-        probe = PolicyProbe.of(self.epoch, evidence.trajectory, log_probs)
-        self._probes = last_probes([*self._probes, probe] if probe else self._probes)
+            self._probes = PolicyProbes(self.epoch)
+        self._probes.add(evidence.trajectory, log_probs)
 
     def forget(self, choice: Choice, *, note: Any) -> None:
         if note == self.epoch:
@@ -140,8 +138,7 @@ class SharedEvidence(Selector):
             self._evidence.remove_arm(index)
             del self._pulls[name]
             self._alone.discard(name)
-            for probe in self._probes:
-                probe.log_probs.pop(name, None)
+            self._probes.forget(name)
 
     def explain(self) -> dict[str, dict[str, float]]:
         """Adds pulls of this epoch, V_k, sqrt(C_kk), the effective sample size, and whether the policy is unchanged."""
@@ -162,16 +159,16 @@ class SharedEvidence(Selector):
         """Its size is proportional to the number of trajectories of the epoch times the number of arms."""
         with self._lock:
             pulls = [self._pulls[arm] for arm in self._arms]
-            probes = [probe.state_dict() for probe in self._probes]
-            own = {"pulls": pulls, "alone": sorted(self._alone), "origin": self._origin, "probes": probes}
-            return super().state_dict() | own | {"evidence": self._evidence.state_dict()}
+            own = {"pulls": pulls, "alone": sorted(self._alone), "origin": self._origin}
+            parts = {"evidence": self._evidence.state_dict(), "probes": self._probes.state_dict()}
+            return super().state_dict() | own | parts
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         with self._lock:
             self.check_state(state)
             super().load_state_dict(state)
             self._evidence = EpochEvidence.from_state(state["evidence"])
-            self._probes = [PolicyProbe.from_state(probe) for probe in state["probes"]]
+            self._probes = PolicyProbes.from_state(state["probes"])
             self._pulls = dict(zip(self._arms, state["pulls"], strict=True))
             self._alone, self._origin = set(state["alone"]), state["origin"]
 
@@ -179,7 +176,7 @@ class SharedEvidence(Selector):
         super().check_state(state)
         where = "the state of a SharedEvidence"
         own = {"pulls": [schema.COUNT], "alone": [str], "origin": schema.AnyOf(float, None), "evidence": dict}
-        schema.check(state, own | {"probes": [dict], str: object}, where)
+        schema.check(state, own | {"probes": dict, str: object}, where)
         arms, evidence, pulls = state["arms"], EpochEvidence.from_state(state["evidence"]), state["pulls"]
         schema.require(set(state["alone"]) <= set(arms), "new arms are arms", where, alone=state["alone"], arms=arms)
         schema.require(len(pulls) == len(arms) == evidence.n_arms, "there is one number per arm", where, arms=arms, pulls=pulls)
@@ -188,5 +185,4 @@ class SharedEvidence(Selector):
         schema.require(fits, "pulls are trajectories plus open choices", where, pulls=pulls, trajectories=evidence.counts)
         started = state["origin"] is not None or not evidence.arms
         schema.require(started, "the origin is the first value", where, origin=state["origin"])
-        epochs = {PolicyProbe.from_state(probe).epoch for probe in state["probes"]}
-        schema.require(len(epochs) <= 1, "probes are those of one epoch", where, epochs=sorted(epochs))
+        PolicyProbes.from_state(state["probes"])
