@@ -14,7 +14,7 @@ SMALLEST_VARIANCE = 1e-200
 
 
 def following_fit(t: int) -> int:
-    """The number of trajectories at the fit after the one with t trajectories: O(t) work in O(log t) fits."""
+    """The number of trajectories at the fit that follows the one at t trajectories."""
     return t + 1 + t // 12
 
 
@@ -47,7 +47,7 @@ def optimistic(value: float, variance: float, number: float) -> float:
 
 
 def limited_precision(precision: float, s2: float, pulls: float) -> float:
-    """The precision of an estimate from earlier epochs: at most that of `pulls` trajectories with today's s².
+    """The precision of an estimate from earlier epochs: at most that of `pulls` trajectories with the current s².
 
     Otherwise an epoch in which all values so far were equal would decide for ever.
     """
@@ -71,3 +71,4 @@ def condition(values: Any, covariance: Any, k: int, mean: float, variance: float
             covariance[i, j] -= row[i] / total * row[j]
     for i in range(len(row)):
         covariance[i, k] = covariance[k, i] = row[i] * (variance / total)  # the same without its rounding error
+        covariance[i, i] = max(covariance[i, i], 0.0)
