@@ -173,12 +173,13 @@ class EpochEvidence:
         schema.require(acted, "the arm that acted has a log-probability", where, arms=n_arms)
         found = cls(n_arms)
         found.older = count, mean, squares
-        found.unchanged, found.means = list(state["unchanged"]), list(state["means"])
-        found.precisions, found.pulls = list(state["precisions"]), list(state["pulls"])
+        found.unchanged, found.means = list(state["unchanged"]), [*map(float, state["means"])]
+        found.precisions, found.pulls = [*map(float, state["precisions"])], list(state["pulls"])
         for i, (arm, value) in enumerate(zip(state["arms"], state["values"], strict=True)):
             if i == state["fitted"]:
                 found.fit()
-            found._append(arm, value, [-math.inf if each is None else each for each in state["log_probs"][i]])
+            log_probs = [-math.inf if each is None else float(each) for each in state["log_probs"][i]]
+            found._append(arm, float(value), log_probs)
         if state["fitted"] == t:
             found.fit()
         return found

@@ -1,5 +1,6 @@
 """Which policies changed when an epoch started: each is asked again how probable it finds the last steps of the epoch before."""
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,7 +104,7 @@ def _loaded(saved: dict[str, Any]) -> PolicyProbe:
         raise InvalidValueError(f"{WHERE} must have observations and actions, but {error}: {schema.REMEDY}") from error
     fits = all(len(row) == len(trajectory) for row in saved["log_probs"].values())
     schema.require(fits, "there is a log-probability per step", WHERE, steps=len(trajectory))
-    found = {arm: np.array([-np.inf if each is None else each for each in row]) for arm, row in saved["log_probs"].items()}
+    found = {arm: np.array([-np.inf if each is None else each for each in row], float) for arm, row in saved["log_probs"].items()}
     return PolicyProbe(trajectory, found, observations.size + actions.size)
 
 
@@ -114,7 +115,6 @@ def _steps(observations: Array, actions: Array) -> Trajectory:
 
 
 def _numeric(text: str) -> np.dtype[Any]:
-    kind = np.dtype(text)
-    if kind.kind not in "biuf":
+    if re.fullmatch(r"[<>|=]?[biuf]\d{1,2}", text) is None:
         raise TypeError(f"got values of type {text[:20]!r}")
-    return kind
+    return np.dtype(text)

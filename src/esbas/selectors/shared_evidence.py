@@ -170,7 +170,7 @@ class SharedEvidence(Selector):
             self._evidence = EpochEvidence.from_state(state["evidence"])
             self._probes = PolicyProbes.from_state(state["probes"])
             self._pulls = dict(zip(self._arms, state["pulls"], strict=True))
-            self._alone, self._origin = set(state["alone"]), state["origin"]
+            self._alone, self._origin = set(state["alone"]), None if state["origin"] is None else float(state["origin"])
 
     def check_state(self, state: Any) -> None:
         super().check_state(state)
