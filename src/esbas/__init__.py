@@ -10,7 +10,19 @@ from esbas.faults import Fault
 from esbas.learner import Learner, Policy, Portfolio
 from esbas.objective import Objective, discounted_return, episode_length, success_time, total_return
 from esbas.runner import EpisodeRecord, play
-from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, LinearThompson, Pick, Selector, Uniform, default_selector
+from esbas.selectors import (
+    ESBAS,
+    SSBAS,
+    BanditSelector,
+    Choice,
+    Fixed,
+    LinearThompson,
+    Pick,
+    Selector,
+    SharedEvidence,
+    Uniform,
+    default_selector,
+)
 from esbas.session import Run, resume, run
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
@@ -40,6 +52,7 @@ __all__ = [
     "Portfolio",
     "Run",
     "Selector",
+    "SharedEvidence",
     "SlidingUCB",
     "Trajectory",
     "TrajectorySet",

@@ -34,7 +34,7 @@ AT_LEAST = {
     "metrics.md": 1,
     "plugins.md": 10,
     "policies.md": 2,
-    "selectors.md": 1,
+    "selectors.md": 2,
     "theory.md": 1,
     "tasks.md": 1,
     "train.md": 1,
