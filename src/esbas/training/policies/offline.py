@@ -12,7 +12,7 @@ from esbas.columns import Array
 from esbas.errors import InvalidValueError, SaveFileError, describe
 from esbas.evaluation import FewEffectiveSamplesWarning, OffPolicyEstimate, importance_sampling, per_decision
 from esbas.learner import Learner
-from esbas.objective import make_objective
+from esbas.objective import DISCOUNT, make_objective
 from esbas.training.folder import TrainingFolder
 from esbas.training.policies.finding import kept_trajectories, members_at_checkpoint
 from esbas.training.policies.layers import read_layers
@@ -20,7 +20,7 @@ from esbas.training.runs.episode_log import one_line, read_episodes
 from esbas.training.runs.one_run import run_folder
 from esbas.trajectory import Trajectory
 
-DISCOUNTS = {"return": 1.0, "discounted": 0.99}
+DISCOUNTS = {"return": 1.0, "discounted": DISCOUNT}
 """Objectives that are sums of rewards, which `per_decision` estimates better."""
 ROUNDING = 1e-3  # of log-probabilities, recorded one by one and computed in batches
 
