@@ -15,6 +15,10 @@ def main(results: Path) -> None:
     """Copy the figures, and replace the text between the marks in the page."""
     copy_figures(results, {"figure2": "dialogue-figure2", "table": "dialogue-table"})
     summary = read(results, "summary")
+    if "shared_evidence" in summary:
+        names = {"difference": "dialogue-shared-difference", "figure2-shared-evidence": "dialogue-shared-figure2"}
+        copy_figures(results, names)
+        fill("dialogue.md", {"shared evidence": shared_evidence(summary)})
     parts = {
         "command": command(results),
         "table": portfolios(summary),
@@ -32,7 +36,9 @@ def portfolios(summary: dict[str, Any]) -> str:
     for name, row in summary["rows"].items():
         paper = row["paper"] or {"w_best": None, "w_worst": None}
         best = paper["w_best"], interval(row["w_best"]), COLOURS[row["reading"]], row["agrees"]
-        rows.append([name, *best, paper["w_worst"], interval(row["w_worst"]), row["worst_agrees"], row["best"]])
+        worst = paper["w_worst"], interval(row["w_worst"]), row["worst_agrees"]
+        difference = [interval(row["difference"])] if "difference" in row else []
+        rows.append([name, *best, *worst, row["best"], *difference])
     header = (
         "portfolio",
         "w. best: paper",
@@ -43,8 +49,28 @@ def portfolios(summary: dict[str, Any]) -> str:
         "measured",
         "agrees?",
         "best alone",
+        *(["ESBAS − shared evidence"] if "shared_evidence" in summary else []),
     )
     return table(header, rows)
+
+
+def shared_evidence(summary: dict[str, Any]) -> str:
+    """How shared evidence compares with ESBAS: a sentence, the difference by epoch, and the figures."""
+    counts, runs = summary["shared_evidence"], next(iter(summary["rows"].values()))["difference"]["runs"]
+    verdict = (
+        f"Over {runs:,} paired runs, shared evidence is better than ESBAS in {counts['better']} of {sum(counts.values())} rows "
+        f"and worse in {counts['worse']}; the 95 % interval of the difference contains 0 in {counts['as good']}."
+    )
+    rows = []
+    for name, row in summary["rows"].items():
+        by_epoch = (f"{value:.0f}" for value in row["difference_by_epoch"]["mean"])
+        rows.append([name, interval(row["difference"]), row["shared_evidence"]["reading"], *by_epoch])
+    differences = table(["portfolio", "ESBAS − shared evidence", "reading", *(f"β={epoch}" for epoch in range(12))], rows)
+    figures = (
+        "![Differences to ESBAS](figures/dialogue-shared-difference.png)\n\n"
+        "![Figure 2 with shared evidence](figures/dialogue-shared-figure2.png)"
+    )
+    return f"{verdict}\n\n{differences}\n\n{figures}"
 
 
 def agreement(summary: dict[str, Any]) -> str:

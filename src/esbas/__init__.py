@@ -10,7 +10,19 @@ from esbas.faults import Fault
 from esbas.learner import Learner, Policy, Portfolio
 from esbas.objective import Objective, discounted_return, episode_length, success_time, total_return
 from esbas.runner import EpisodeRecord, play
-from esbas.selectors import ESBAS, SSBAS, BanditSelector, Choice, Fixed, LinearThompson, Pick, Selector, Uniform, default_selector
+from esbas.selectors import (
+    ESBAS,
+    SSBAS,
+    BanditSelector,
+    Choice,
+    Fixed,
+    LinearThompson,
+    Pick,
+    Selector,
+    SharedEvidence,
+    Uniform,
+    default_selector,
+)
 from esbas.session import Run, resume, run
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
@@ -18,7 +30,7 @@ if TYPE_CHECKING:
     from esbas.store.opening import open_study as open_study
     from esbas.training.policies.loaded import load_policy as load_policy
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "ESBAS",
@@ -41,6 +53,7 @@ __all__ = [
     "Portfolio",
     "Run",
     "Selector",
+    "SharedEvidence",
     "SlidingUCB",
     "Trajectory",
     "TrajectorySet",

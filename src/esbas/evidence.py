@@ -20,6 +20,8 @@ class Evidence:
     arm: str  # the arm that acted
     log_probs_of: Mapping[str, Array] | Callable[[str], Array | None] | None = None
     """Log-probabilities of the trajectory's actions by arm, (T,) each, or a function that computes them. None: unknown."""
+    log_probs_on: Callable[[Trajectory, str], Array | None] | None = None
+    """The same for any trajectory, (trajectory, arm) -> (T,): so selectors can see whether a policy changed. None: unknown."""
 
     @property
     def behaviour_log_probs(self) -> Array:

@@ -13,6 +13,9 @@ from esbas.errors import InvalidValueError, require
 from esbas.registry import Registry
 from esbas.trajectory import Trajectory
 
+DISCOUNT = 0.99
+"""The default of `discounted_return`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
@@ -45,7 +48,7 @@ def total_return() -> Objective:
 
 
 @OBJECTIVES.register("discounted")
-def discounted_return(gamma: float = 0.99) -> Objective:
+def discounted_return(gamma: float = DISCOUNT) -> Objective:
     """Σ γ^t r(t+1): the return of the paper's Section 2.1."""
     require(0 <= gamma <= 1, "0 <= gamma <= 1", gamma=gamma)
 

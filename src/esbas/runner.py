@@ -194,8 +194,10 @@ class Loop(Iterator[EpisodeRecord]):
 
     def _evidence(self, trajectory: Trajectory, score: float, arm: str) -> Evidence:
         """Within an epoch policies are frozen, so each can say how probable it finds the actions."""
-        log_probs = None if self.selector.online else partial(self.roster.log_probs, trajectory)
-        return Evidence(trajectory=trajectory, value=score, arm=arm, log_probs_of=log_probs)
+        if self.selector.online:
+            return Evidence(trajectory=trajectory, value=score, arm=arm)
+        on_any, of_this = self.roster.log_probs, partial(self.roster.log_probs, trajectory)
+        return Evidence(trajectory=trajectory, value=score, arm=arm, log_probs_of=of_this, log_probs_on=on_any)
 
 
 def play(

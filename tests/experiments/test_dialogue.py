@@ -15,7 +15,7 @@ from esbas.experiments.dialogue.analysis import analyse
 from esbas.experiments.dialogue.figures import shown
 from esbas.experiments.dialogue.notation import parse
 from esbas.experiments.dialogue.setup import EPOCHS, GAME, TABLE
-from esbas.experiments.dialogue.sweep import BLOCK, EpochSums, alone, chosen_rows, one_run
+from esbas.experiments.dialogue.sweep import BLOCK, EpochSums, Outcomes, alone, chosen_rows, one_run
 from esbas.kernels.counter import run_key
 from esbas.kernels.dialogue.one_dialogue import Traits
 from esbas.kernels.dialogue.whole_runs import mean_value, members
@@ -163,7 +163,7 @@ def outcome(first: list[float], *, arms: int = 1) -> EpochSums:
 def test_a_row_is_compared_run_by_run_with_the_best_and_the_worst_alone(esbas: list[float], reading: str, agrees: str) -> None:
     row = parse("simple-2 + fast-2")  # the paper has 35 and -181
     alone = {"simple-2": outcome([100.0, 110.0]), "fast-2": outcome([-90.0, -91.0])}
-    (result,) = analyse({row.name: row}, {row.name: outcome(esbas, arms=2)}, alone).rows
+    (result,) = analyse({row.name: row}, Outcomes({row.name: outcome(esbas, arms=2)}, alone, {})).rows
     assert (result.best, result.worst) == ("simple-2", "fast-2")
     assert result.w_best.mean == pytest.approx(105 - sum(esbas) / 2)
     assert result.w_worst.mean == pytest.approx(-90.5 - sum(esbas) / 2)
@@ -174,7 +174,7 @@ def test_the_figure_shows_the_papers_portfolios() -> None:
     rows = chosen_rows(["all"])
     runs = {name: outcome([1.0, 2.0], arms=len(row.algorithms)) for name, row in rows.items()}
     alone_runs = {one.name: outcome([1.0, 2.0]) for row in rows.values() for one in alone(row)}
-    names = [result.row.name for result in shown(analyse(rows, runs, alone_runs))]
+    names = [result.row.name for result in shown(analyse(rows, Outcomes(runs, alone_runs, {})))]
     assert names == ["all-2-simple", "simple-2 + constant-1.01", "all-4 + all-4-n-1"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, LinearThompson, Trajectory, TrajectorySet, Uniform
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, LinearThompson, SharedEvidence, Trajectory, TrajectorySet, Uniform
 from esbas.bandits import BANDITS, make_bandit, on_window
 from esbas.errors import EsbasError
 from fuzz.harness import target
@@ -38,6 +38,7 @@ def selectors() -> list[tuple[Any, Any]]:
         partial(Uniform, ARMS),
         partial(LinearThompson, ARMS),
         partial(LinearThompson, ARMS, epochs=[4]),
+        partial(SharedEvidence, ARMS, epochs=[4], stationary=["a"]),
         partial(BanditSelector, ARMS, bandit=UCB1, scale=(0.0, 1.0)),
     ]
     for name in BANDITS:

@@ -67,7 +67,7 @@ def test_xi_and_epochs_arrive_where_they_belong():
     assert make_selector("ssbas", ARMS, xi=2.0).bandit.xi == 2.0
     assert make_selector("esbas", ARMS, xi=0.5).bandit.xi == 0.5
     assert make_selector("ucb1", ARMS, xi=3.0).bandit.xi == 3.0
-    for name in ("fixed:b", "uniform", "esbas", "klucb", "linear-thompson"):
+    for name in ("fixed:b", "uniform", "esbas", "klucb", "linear-thompson", "shared-evidence"):
         selector = make_selector(name, ARMS, epochs=[3, 5])
         assert not selector.online
         assert [selector.ask(context=(1.0,)).epoch for _ in range(9)] == [0] * 3 + [1] * 5 + [2]
@@ -86,7 +86,7 @@ def test_xi_and_epochs_arrive_where_they_belong():
         (
             "zzzzzz",
             UnknownNameError,
-            "there is no selector named 'zzzzzz': choose one of 'esbas', 'uniform', 'linear-thompson', 'ssbas', 'fixed:NAME'",
+            "there is no selector named 'zzzzzz': choose one of 'esbas', 'uniform', 'linear-thompson', 'shared-evidence',",
         ),
         ("fix:a", UnknownNameError, "there is no module named 'fix': install it, or run from the folder that contains it"),
         ("math:sqrt", InvalidValueError, "'math:sqrt' must name a selector or a bandit"),

@@ -6,7 +6,19 @@ from functools import partial
 
 import pytest
 
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Choice, Fixed, KalmanThompson, LinearThompson, SlidingUCB, Uniform
+from esbas import (
+    ESBAS,
+    SSBAS,
+    UCB1,
+    BanditSelector,
+    Choice,
+    Fixed,
+    KalmanThompson,
+    LinearThompson,
+    SharedEvidence,
+    SlidingUCB,
+    Uniform,
+)
 from esbas.bandits import Exp3
 from esbas.errors import ChoiceError, InvalidValueError, UnknownNameError
 from esbas.testing import check_selector
@@ -26,6 +38,8 @@ FACTORIES = {
     "BanditSelector, KalmanThompson": partial(BanditSelector, bandit=KalmanThompson),
     "KalmanThompson, epochs": partial(BanditSelector, bandit=KalmanThompson, epochs=[3, 5]),
     "ESBAS, KalmanThompson": partial(ESBAS, bandit=KalmanThompson, stationary=["first"]),
+    "SharedEvidence": SharedEvidence,
+    "SharedEvidence, dialogue": partial(SharedEvidence, epochs=[20, 20, 40], stationary=["first"]),
     "LinearThompson": LinearThompson,
     "LinearThompson, epochs": partial(LinearThompson, epochs=[3, 5], stationary=["first"]),
 }

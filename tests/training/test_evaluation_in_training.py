@@ -238,7 +238,9 @@ def test_a_task_that_fails_in_an_evaluation_does_not_end_the_run(tmp_path: Path,
 def summary_of(tmp_path: Path, values: list[float], *, maximize: bool = True) -> EvaluationSummary:
     count = len(values)
     (tmp_path / "clock.json").write_text(json.dumps({"seconds": 1.0, "episodes": count, "steps": count, "finished": True}))
-    run = Episodes(np.arange(1, count + 1), np.array(["a"] * count), np.array(values), np.ones(count, np.int64))
+    run = Episodes(
+        np.arange(1, count + 1), np.array(["a"] * count), np.array(values), np.ones(count, np.int64), np.zeros(count, np.int64)
+    )
     objective = esbas.Objective(name="value", function=lambda _: 0.0, maximize=maximize)
     return EvaluationSummary({0: run}, {0: tmp_path}, objective)
 
@@ -255,7 +257,7 @@ def test_whether_anything_was_learnt(tmp_path: Path) -> None:
     clock = tmp_path / "clock.json"
     summary = summary_of(tmp_path, flat)
     clock.write_text(clock.read_text().replace("true", "false"))
-    run = Episodes(np.arange(1, 4), np.array(["a"] * 3), np.zeros(3), np.ones(3, np.int64))
+    run = Episodes(np.arange(1, 4), np.array(["a"] * 3), np.zeros(3), np.ones(3, np.int64), np.zeros(3, np.int64))
     unfinished = EvaluationSummary({0: run}, {0: tmp_path}, esbas.total_return())
     assert (summary.learnt, unfinished.learnt) == (False, None)
     assert "learning" not in " ".join(unfinished.sentences())

@@ -29,7 +29,7 @@ def published(folder: Path) -> str:
 def run(values: list[float], learners: list[str] | None = None) -> Episodes:
     steps = LENGTH * np.arange(1, len(values) + 1)
     names = np.array(learners or ["a"] * len(values))
-    return Episodes(steps, names, np.array(values), np.full(len(values), LENGTH))
+    return Episodes(steps, names, np.array(values), np.full(len(values), LENGTH), np.zeros(len(values), np.int64))
 
 
 @pytest.mark.parametrize(

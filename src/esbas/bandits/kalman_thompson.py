@@ -59,8 +59,11 @@ class KalmanThompson(MemoryBandit):
         return best[0] if len(best) == 1 else best[int(self.rng.integers(len(best)))]
 
     def _learn(self, settled: Round, reward: float) -> None:
-        arms = self.memory.arms
-        self._filters.observe(next(k for k, arm in enumerate(arms) if arm is settled.arm), reward)
+        self._filters.observe(self._arm_of(settled), reward)
+
+    def _arm_of(self, settled: Round) -> int:
+        """The number that the arm of a round has now."""
+        return next(k for k, arm in enumerate(self.memory.arms) if arm is settled.arm)
 
     def _index(self, k: int) -> float:
         return float(self.indices()[k])

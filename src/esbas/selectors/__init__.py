@@ -7,6 +7,7 @@ from esbas.selectors.linear_thompson import LinearThompson
 from esbas.selectors.recommended import default_selector
 from esbas.selectors.registry import find_selector, make_selector, selector_names
 from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
+from esbas.selectors.shared_evidence import SharedEvidence
 from esbas.selectors.ssbas import SSBAS
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Scale",
     "ScaleSpec",
     "Selector",
+    "SharedEvidence",
     "Uniform",
     "default_selector",
     "find_selector",

@@ -68,7 +68,7 @@ class Improvement(KalmanThompson):
         self._credits = np.zeros((3, n_arms))  # how many, their sum, and the sum of their squares
 
     def _learn(self, settled: Round, reward: float) -> None:
-        k = next(k for k, arm in enumerate(self.memory.arms) if arm is settled.arm)
+        k = self._arm_of(settled)
         surprise = reward - self.indices()[k]
         if self._before is not None:
             self._credits[:, self._before] += 1, surprise, surprise * surprise

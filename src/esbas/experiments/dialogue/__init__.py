@@ -5,7 +5,7 @@ The learners are linear fitted Q iteration with different features. docs/dialogu
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from esbas.errors import require
 from esbas.experiments.dialogue import constants
@@ -30,7 +30,11 @@ class Negotiation(SweepOptions):
     no_reset: bool = False
     """Never reset the arms of constant policies. By default they are kept only in the rows that the paper marks so."""
     generate: bool = False
-    """Generate constant policies that are not stored with the package (a minute or more for each mean return)."""
+    """Generate constant policies that are not stored with the package (a minute or more for each mean return). The stored ones
+    have seed 0: with another --seed, all constant policies are generated anew, from that seed."""
+    selector: Literal["esbas", "shared-evidence"] = "esbas"
+    """With shared-evidence, all portfolios are also run with this selector, and the table has the difference to ESBAS (about
+    three times the work)."""
     ridge: float = RIDGE
     """The weight of |w|² in the regressions of the learners. Not given in the paper."""
 
@@ -42,7 +46,8 @@ class Negotiation(SweepOptions):
     @cached_property
     def missing_constants(self) -> dict[str, int]:
         """Mean returns of constant policies that are not stored, and how many policies of each are needed."""
-        return constants.missing(constants.wanted(self.table_rows.values()))
+        seed = self.seed if self.generate else constants.SEED
+        return constants.missing(constants.wanted(self.table_rows.values()), seed=seed)
 
     def check(self) -> None:
         super().check()
@@ -54,6 +59,7 @@ class Negotiation(SweepOptions):
         return {
             "rows": ["all"] if list(self.table_rows) == list(TABLE) else list(self.table_rows),
             "runs": self.runs,
+            "selector": self.selector if self.selector != "esbas" else None,
             "ridge": self.ridge if self.ridge != RIDGE else None,
             "seed": self.seed,
             "generate": bool(self.missing_constants) or None,
@@ -61,10 +67,11 @@ class Negotiation(SweepOptions):
 
     def run(self) -> None:
         results = self.open_results()
-        policies = constants.stored() | constants.generated(results, self.missing_constants)
+        policies = constants.stored() | constants.generated(results, self.missing_constants, seed=self.seed)
         protocol = PROTOCOL._replace(ridge=self.ridge)
-        outcomes, canonical = run_sweep(self, results, self.table_rows.values(), policies, protocol=protocol)
-        publish(results, analyse(self.table_rows, outcomes, canonical), policies)
+        shared = self.selector == "shared-evidence"
+        outcomes = run_sweep(self, results, self.table_rows.values(), policies, protocol=protocol, shared=shared)
+        publish(results, analyse(self.table_rows, outcomes), policies)
 
 
 EXPERIMENT = Negotiation

@@ -12,7 +12,7 @@ from esbas.experiments.dialogue import constants
 from esbas.experiments.dialogue.constants import Policies
 from esbas.experiments.dialogue.notation import TableRow
 from esbas.experiments.dialogue.setup import EPOCHS, PAPER_INTERVAL, TABLE, Paper
-from esbas.experiments.dialogue.sweep import EpochSums, alone
+from esbas.experiments.dialogue.sweep import EpochSums, Outcomes, alone
 from esbas.reporting import Estimate, estimate, estimates
 
 Floats = NDArray[np.float64]
@@ -30,6 +30,18 @@ class RowResult:
     worst: str
     against_best: Floats  # (R, epochs): return of the best algorithm alone minus return of ESBAS, run by run
     against_worst: Floats  # (R, epochs)
+    shared: EpochSums | None = None  # the same runs with shared evidence
+
+    @property
+    def difference(self) -> Estimate | None:
+        """The return of ESBAS minus that with shared evidence, summed over a run: negative if shared evidence is better."""
+        return None if self.shared is None else estimate(self.outcome.totals - self.shared.totals)
+
+    @property
+    def shared_reading(self) -> str | None:
+        """Whether shared evidence is better or worse than ESBAS, or as good."""
+        difference = self.difference
+        return None if difference is None else _reading(difference.mean, difference.ci95)
 
     @property
     def paper(self) -> Paper | None:
@@ -70,9 +82,10 @@ class RowResult:
             return YES
         return READING if 0.5 <= self.w_worst.mean / self.paper.w_worst <= 2 else NO
 
-    def shares(self) -> tuple[Floats, Floats]:
+    def shares(self, *, shared: bool = False) -> tuple[Floats, Floats]:
         """The selection ratio of each algorithm: mean over runs and interval, (epochs, K) each."""
-        return estimates(self.outcome.selections / np.array(EPOCHS)[:, None])
+        outcome = self.shared if shared and self.shared is not None else self.outcome
+        return estimates(outcome.selections / np.array(EPOCHS)[:, None])
 
     def by_policy(self, policies: Policies) -> Iterator[tuple[constants.ConstantPolicy, Estimate, Estimate]]:
         """For rows with a constant: each of its policies, with the regrets in the runs that used it."""
@@ -103,22 +116,30 @@ class DialogueAnalysis:
                 for name, outcome in self.canonical.items()
             },
             "agreement": {verdict: sum(row.agrees() == verdict for row in self.rows) for verdict in (YES, READING, NO)},
-        }
+        } | ({"shared_evidence": self.shared_readings()} if self.has_shared else {})
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether the runs with shared evidence are there."""
+        return all(row.shared is not None for row in self.rows)
+
+    def shared_readings(self) -> dict[str, int]:
+        """In how many rows shared evidence is better than ESBAS, as good, and worse, by the interval of the difference."""
+        return {reading: sum(row.shared_reading == reading for row in self.rows) for reading in (BETTER, AS_GOOD, WORSE)}
 
 
-def analyse(
-    rows: Mapping[str, TableRow], outcomes: Mapping[str, EpochSums], canonical: Mapping[str, EpochSums]
-) -> DialogueAnalysis:
-    """Compare each row, run by run, with its algorithms alone."""
-    return DialogueAnalysis([_row_result(row, outcomes[name], canonical) for name, row in rows.items()], canonical)
+def analyse(rows: Mapping[str, TableRow], outcomes: Outcomes) -> DialogueAnalysis:
+    """Compare each row, run by run, with its algorithms alone, and with shared evidence if it was run."""
+    return DialogueAnalysis([_row_result(name, row, outcomes) for name, row in rows.items()], outcomes.canonical)
 
 
-def _row_result(row: TableRow, outcome: EpochSums, canonical: Mapping[str, EpochSums]) -> RowResult:
+def _row_result(name: str, row: TableRow, outcomes: Outcomes) -> RowResult:
+    outcome, canonical = outcomes.rows[name], outcomes.canonical
     returns = {one.name: canonical[one.name].returns for one in alone(row)}  # (R, epochs) each
     by_mean = sorted(returns, key=lambda name: float(returns[name].sum(axis=1).mean()))
     best, worst = by_mean[-1], by_mean[0]
     differences = {"against_best": returns[best] - outcome.returns, "against_worst": returns[worst] - outcome.returns}
-    return RowResult(row=row, outcome=outcome, best=best, worst=worst, **differences)
+    return RowResult(row=row, outcome=outcome, best=best, worst=worst, **differences, shared=outcomes.shared.get(name))
 
 
 def _reading(mean: float, ci95: float) -> str:
@@ -143,6 +164,20 @@ def _summary_row(result: RowResult) -> dict[str, Any]:
         "by_epoch": _by_epoch(result.outcome.returns / np.array(EPOCHS)),
         "algorithms": [algorithm.name for algorithm in result.row.algorithms],
         "selection_ratios": shares,  # (epochs, K)
+    } | ({} if result.shared is None else _summary_shared(result, result.shared))
+
+
+def _summary_shared(result: RowResult, shared: EpochSums) -> dict[str, Any]:
+    shares, _ = result.shares(shared=True)
+    return {
+        "difference": result.difference,
+        "difference_by_epoch": _by_epoch(result.outcome.returns - shared.returns),
+        "shared_evidence": {
+            "reading": result.shared_reading,
+            "mean_return": estimate(shared.totals / sum(EPOCHS)),
+            "by_epoch": _by_epoch(shared.returns / np.array(EPOCHS)),
+            "selection_ratios": shares,
+        },
     }
 
 

@@ -30,6 +30,10 @@ POLICIES = 8
 """How many policies of the same mean return the runs of a row use in turn. Results depend on the policy, not only on its mean."""
 BATCHES = tuple(20 * 2**k for k in range(8))
 TOLERANCE = 0.003
+SEED = 0
+"""Of the stored policies."""
+CANDIDATES = 20_000
+"""How many are tried at most for one mean return."""
 DIALOGUES = 1_000_000
 _MEASURES = (5_000, 0.02), (50_000, 0.006), (DIALOGUES, 0.0)  # dialogues, and three standard errors of their mean
 _SIMPLE_2 = Traits(3, square=1)
@@ -75,9 +79,9 @@ def wanted(rows: Iterable[TableRow]) -> dict[str, int]:
     return counts
 
 
-def missing(wanted: Mapping[str, int]) -> dict[str, int]:
-    """The wanted mean returns of which too few policies are stored, and how many are wanted."""
-    return {mu: count for mu, count in wanted.items() if len(stored().get(mu, [])) < count}
+def missing(wanted: Mapping[str, int], *, seed: int = SEED) -> dict[str, int]:
+    """The wanted mean returns of which too few policies of this seed are stored, and how many are wanted."""
+    return {mu: count for mu, count in wanted.items() if seed != SEED or len(stored().get(mu, [])) < count}
 
 
 def not_stored(mu: str, count: int) -> UnknownNameError:
@@ -88,21 +92,25 @@ def not_stored(mu: str, count: int) -> UnknownNameError:
     return UnknownNameError(f"there is no stored {name}: {remedy}")
 
 
-def generated(results: Results, missing: Mapping[str, int]) -> dict[str, list[ConstantPolicy]]:
+def generated(results: Results, missing: Mapping[str, int], *, seed: int = SEED) -> dict[str, list[ConstantPolicy]]:
     """The missing policies: those that an earlier run stored in the results folder, or new ones."""
-    found = {}
-    for mu, count in missing.items():
-        name = f"constant-{mu}-policies"
-        part = results.part(name)
-        if part is None:
-            with terminal.status(f"generating {count} policies of mean return {mu}"):
-                part = as_arrays(generate({mu: count}, seed=0)[mu], mu, count)
-            results.store_part(name, part)
-        found[mu] = from_arrays(part)
-    return found
+    parts = {mu: results.part(_part_name(mu)) for mu in missing}
+    new = {mu: count for mu, count in missing.items() if parts[mu] is None}
+    if new:
+        with terminal.status(f"generating policies of mean return {', '.join(new)}"):
+            made = generate(new, seed=seed, candidates=CANDIDATES * len(new))  # together: a candidate fits any of them
+        for mu, count in new.items():
+            parts[mu] = as_arrays(made[mu], mu, count)
+        for mu in new:
+            results.store_part(_part_name(mu), parts[mu] or {})
+    return {mu: from_arrays(part or {}) for mu, part in parts.items()}
 
 
-def generate(wanted: Mapping[str, int], *, seed: int, candidates: int = 20_000) -> dict[str, list[ConstantPolicy]]:
+def _part_name(mu: str) -> str:
+    return f"constant-{mu}-policies"
+
+
+def generate(wanted: Mapping[str, int], *, seed: int, candidates: int = CANDIDATES) -> dict[str, list[ConstantPolicy]]:
     """Generate the wanted number of policies of each mean return, or fewer if there are not enough candidates."""
     found: dict[str, list[ConstantPolicy]] = {mu: [] for mu in wanted}
     for candidate in range(candidates):

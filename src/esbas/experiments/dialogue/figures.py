@@ -23,24 +23,26 @@ def shown(analysis: DialogueAnalysis) -> list[RowResult]:
     return [by_name[name] for name in FIGURE if name in by_name] or analysis.rows[:3]
 
 
-def performance_figure(analysis: DialogueAnalysis) -> Figure:
-    """For each portfolio, the performance by epoch (a, c, e) and the selection ratios (b, d, f)."""
+def performance_figure(analysis: DialogueAnalysis, *, shared: bool = False) -> Figure:
+    """For each portfolio, the performance by epoch (a, c, e) and the selection ratios (b, d, f), of ESBAS or shared evidence."""
     results = shown(analysis)
     columns, letters = len(results), iter("acebdf" if len(results) == 3 else "acbd" if len(results) == 2 else "ab")
     figure, panels = new_panels(2, columns=columns, width=5.2 * columns, height=8.4)
     for axes, result in zip(panels[:columns], results, strict=True):
-        _performance(axes, analysis, result)
+        _performance(axes, analysis, result, shared=shared)
         label(axes, x="epoch β", y="mean return of a dialogue", title=f"{next(letters)}) {result.row.name}")
     for axes, result in zip(panels[columns:], results, strict=True):
-        _ratios(axes, result)
+        _ratios(axes, result, shared=shared)
         label(axes, x="epoch β", y="selections [%]", title=f"{next(letters)}) {result.row.name}")
     return figure
 
 
-def _performance(axes: Axes, analysis: DialogueAnalysis, result: RowResult) -> None:
+def _performance(axes: Axes, analysis: DialogueAnalysis, result: RowResult, *, shared: bool) -> None:
     for one, colour in zip(alone(result.row), COLOURS, strict=False):
         _curve(axes, analysis.canonical[one.name], one.name, colour=colour, width=1.4)
-    _curve(axes, result.outcome, "ESBAS", colour=INK, style="--", width=2.2)
+    _curve(axes, result.outcome, "ESBAS", colour=INK, style="--", width=1.4 if shared else 2.2)
+    if shared and result.shared is not None:
+        _curve(axes, result.shared, "shared evidence", colour=INK, width=2.2)
     legend(axes, outside=False)
 
 
@@ -50,8 +52,8 @@ def _curve(axes: Axes, outcome: EpochSums, name: str, **look: Any) -> None:
     curve_with_band(axes, range(len(EPOCHS)), *estimates(returns), name, within=observed(returns), **look)
 
 
-def _ratios(axes: Axes, result: RowResult) -> None:
-    shares, ci95 = result.shares()
+def _ratios(axes: Axes, result: RowResult, *, shared: bool) -> None:
+    shares, ci95 = result.shares(shared=shared)
     seen: dict[str, int] = {}
     for k, algorithm in enumerate(result.row.algorithms):
         seen[algorithm.name] = seen.get(algorithm.name, 0) + 1
@@ -91,4 +93,21 @@ def table_figure(analysis: DialogueAnalysis) -> Figure:
         axes.set_ylim(-0.7, len(analysis.rows) - 0.3)
     label(left, x="regret against the best alone [return over the run]", y="", title="w. best: paper ×, measured ●")
     label(right, x="regret against the worst alone [return over the run]", y="", title="w. worst")
+    return figure
+
+
+def difference_figure(analysis: DialogueAnalysis) -> Figure:
+    """The return of ESBAS minus the return with shared evidence, for each row."""
+    figure, (axes,) = new_panels(1, columns=1, width=9, height=1.6 + 0.32 * len(analysis.rows))
+    places = np.arange(len(analysis.rows))[::-1]
+    for place, result in zip(places, analysis.rows, strict=True):
+        difference = result.difference
+        if difference is not None and result.shared_reading is not None:
+            width = difference.ci95 if np.isfinite(difference.ci95) else 0.0
+            colour = READING_COLOURS[result.shared_reading]
+            axes.errorbar(difference.mean, place, xerr=width, fmt="o", color=colour, markersize=5, capsize=2.5, linewidth=1.5)
+    axes.axvline(0, color=QUIET, linewidth=1)
+    axes.set_yticks(places, [result.row.name for result in analysis.rows])
+    axes.set_ylim(-0.7, len(analysis.rows) - 0.3)
+    label(axes, x="ESBAS minus shared evidence [return over the run]", y="", title="shared evidence: better to the left")
     return figure

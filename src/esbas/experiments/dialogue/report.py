@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from esbas.experiments.dialogue.analysis import NO, READING, YES, DialogueAnalysis
+from esbas.experiments.dialogue.analysis import AS_GOOD, BETTER, NO, READING, WORSE, YES, DialogueAnalysis
 from esbas.experiments.dialogue.constants import POLICIES, Policies
-from esbas.experiments.dialogue.figures import performance_figure, table_figure
+from esbas.experiments.dialogue.figures import difference_figure, performance_figure, table_figure
 from esbas.experiments.dialogue.setup import EPOCHS, TRAJECTORIES
 from esbas.reporting import Results, Section, estimate, estimates, terminal
 
@@ -43,24 +43,55 @@ def publish(results: Results, analysis: DialogueAnalysis, constants: Policies) -
         ),
         Section("Each algorithm alone", table=alone),
     ]
+    if analysis.has_shared:
+        sections[2:2] = _shared_sections(results, analysis)
     if policies[1]:
         sections.append(Section("By constant policy", by_policy, table=policies))
     results.report("Negotiation dialogue: ESBAS over fitted Q iteration", sections)
     terminal.print_table("Table 2", *table)
     if compared:
         terminal.print_text(agreement)
+    if analysis.has_shared:
+        terminal.print_text(_shared_verdict(analysis))
     terminal.print_text(f"Report: {results.folder / 'report.html'}")
 
 
+def _shared_sections(results: Results, analysis: DialogueAnalysis) -> list[Section]:
+    """Shared evidence compared with ESBAS."""
+    results.figure("difference", difference_figure(analysis))
+    results.figure("figure2-shared-evidence", performance_figure(analysis, shared=True))
+    about = f"""The same runs with the selector shared-evidence. The difference is the return of ESBAS minus the return
+        with shared evidence, summed over a run and paired by run: negative means that shared evidence is better.
+        {_shared_verdict(analysis)}"""
+    return [
+        Section("Shared evidence", about, figure="difference", caption="Differences to ESBAS with 95 % intervals."),
+        Section(
+            "Figure 2 with shared evidence",
+            figure="figure2-shared-evidence",
+            caption="Performance by epoch (top) and selection ratios of shared evidence (bottom).",
+        ),
+    ]
+
+
+def _shared_verdict(analysis: DialogueAnalysis) -> str:
+    counts = analysis.shared_readings()
+    return (
+        f"Of {len(analysis.rows)} rows, shared evidence is better than ESBAS in {counts[BETTER]}, worse in {counts[WORSE]}, and "
+        f"the interval contains 0 in {counts[AS_GOOD]}."
+    )
+
+
 def main_table(analysis: DialogueAnalysis) -> Rows:
-    """The paper's table and ours, side by side."""
+    """The paper's table and ours, side by side, and the difference to shared evidence if it was run."""
     rows: list[list[object]] = []
     for result in analysis.rows:
         paper = result.paper
         best = [paper and paper.w_best, result.w_best, result.reading, result.agrees()]
-        rows.append([result.row.name, *best, paper and paper.w_worst, result.w_worst, result.worst_agrees(), result.best])
+        difference = [result.difference] if analysis.has_shared else []
+        worst = [paper and paper.w_worst, result.w_worst, result.worst_agrees()]
+        rows.append([result.row.name, *best, *worst, result.best, *difference])
     header = ["portfolio", "w. best: paper", "measured", "ESBAS is", "agrees?", "w. worst: paper", "measured", "agrees?", "best"]
-    return header, rows
+    return [*header, *(["ESBAS - shared evidence"] if analysis.has_shared else [])], rows
 
 
 def _full(analysis: DialogueAnalysis) -> Rows:
@@ -69,9 +100,12 @@ def _full(analysis: DialogueAnalysis) -> Rows:
     for result in analysis.rows:
         best, worst, paper = result.w_best, result.w_worst, result.paper
         ours = [best.mean, best.ci95, worst.mean, worst.ci95, best.runs, result.best, result.worst, result.reading]
-        rows.append([result.row.name, *(paper or (None, None)), *ours, result.agrees(), result.worst_agrees()])
+        difference = result.difference
+        shared = [difference.mean, difference.ci95, result.shared_reading] if difference else []
+        rows.append([result.row.name, *(paper or (None, None)), *ours, result.agrees(), result.worst_agrees(), *shared])
     header = "portfolio,paper w. best,paper w. worst,w. best,w. best ci95,w. worst,w. worst ci95,runs,best,worst,ESBAS is"
-    return [*header.split(","), "w. best agrees", "w. worst agrees"], rows
+    shared_header = ["difference", "difference ci95", "shared evidence is"] if analysis.has_shared else []
+    return [*header.split(","), "w. best agrees", "w. worst agrees", *shared_header], rows
 
 
 def canonical_table(analysis: DialogueAnalysis) -> Rows:
@@ -96,8 +130,9 @@ def _selections(analysis: DialogueAnalysis) -> Rows:
     """All selection ratios."""
     rows: list[list[object]] = []
     for result in analysis.rows:
-        shares, ci95 = result.shares()
-        for k, algorithm in enumerate(result.row.algorithms):
-            points = zip(shares[:, k], ci95[:, k], strict=True)
-            rows += [[result.row.name, k, algorithm.name, epoch, *point] for epoch, point in enumerate(points)]
-    return ["portfolio", "arm", "algorithm", "epoch", "ratio", "ci95"], rows
+        for selector in ("ESBAS", "shared evidence") if analysis.has_shared else ("ESBAS",):
+            shares, ci95 = result.shares(shared=selector != "ESBAS")
+            for k, algorithm in enumerate(result.row.algorithms):
+                points = zip(shares[:, k], ci95[:, k], strict=True)
+                rows += [[result.row.name, k, algorithm.name, epoch, *point, selector] for epoch, point in enumerate(points)]
+    return ["portfolio", "arm", "algorithm", "epoch", "ratio", "ci95", "selector"], rows

@@ -87,27 +87,46 @@ def block(
     return {key: np.stack([getattr(outcome, key) for outcome in outcomes]) for key in EpochSums._fields}
 
 
+class Outcomes(NamedTuple):
+    """The outcomes of all rows and of each algorithm alone (which rows share), by name."""
+
+    rows: dict[str, EpochSums]  # with ESBAS
+    canonical: dict[str, EpochSums]
+    shared: dict[str, EpochSums]  # with shared evidence; empty if it was not run
+
+
 def run_sweep(
-    options: SweepOptions, results: Results, rows: Iterable[TableRow], policies: Policies, *, protocol: LearningProtocol
-) -> tuple[dict[str, EpochSums], dict[str, EpochSums]]:
-    """The outcomes of the rows, and those of each algorithm alone (which rows share), by name."""
+    options: SweepOptions,
+    results: Results,
+    rows: Iterable[TableRow],
+    policies: Policies,
+    *,
+    protocol: LearningProtocol,
+    shared: bool = False,
+) -> Outcomes:
+    """All runs of these rows with ESBAS, and, if `shared`, with shared evidence."""
     table = {row.name: row for row in rows}
     canonical = {one.name: one for row in table.values() for one in alone(row)}
-    everything = canonical | table
+    sharing = protocol._replace(shared=True)
+    plans = {_file_name(name): (row, protocol) for name, row in (canonical | table).items()}
+    plans |= {_shared_name(name): (row, sharing) for name, row in table.items() if shared}
     blocks = {
-        f"{_file_name(name)}-{first:05d}": (
-            name,
-            partial(block, row, policies, options.seed, protocol, range(first, min(first + BLOCK, options.runs))),
-        )
+        f"{name}-{first:05d}": partial(block, row, policies, options.seed, plan, range(first, min(first + BLOCK, options.runs)))
         for first in range(0, options.runs, BLOCK)
-        for name, row in everything.items()
+        for name, (row, plan) in plans.items()
     }
-    finished = options.run_parts(results, {part: work for part, (_, work) in blocks.items()}, description="dialogue")
-    outcomes = {}
-    for name in everything:
-        own = [finished[part] for part, (owner, _) in blocks.items() if owner == name]
-        outcomes[name] = EpochSums(*(np.concatenate([arrays[key] for arrays in own]) for key in EpochSums._fields))
-    return {name: outcomes[name] for name in table}, {name: outcomes[name] for name in canonical}
+    finished = options.run_parts(results, blocks, description="dialogue")
+
+    def joined(name: str) -> EpochSums:
+        own = [finished[f"{name}-{first:05d}"] for first in range(0, options.runs, BLOCK)]
+        return EpochSums(*(np.concatenate([arrays[key] for arrays in own]) for key in EpochSums._fields))
+
+    esbas, single = ({name: joined(_file_name(name)) for name in names} for names in (table, canonical))
+    return Outcomes(esbas, single, {name: joined(_shared_name(name)) for name in table if shared})
+
+
+def _shared_name(name: str) -> str:
+    return f"{_file_name(name)}=shared-evidence"
 
 
 def _file_name(name: str) -> str:

@@ -16,6 +16,7 @@ from esbas.envs.dialogue.features import NOTHING_HEARD_COST, TWO_32
 from esbas.envs.dialogue.negotiation import ASK_REPEAT, END_DIAL, NOTHING, NOTHING_HEARD_SCORE, REF_NEW_PROP, SYSTEM_ACCEPT
 from esbas.envs.dialogue.user import ACCEPT, PROPOSE
 from esbas.kernels.counter import normal, uniform, word
+from esbas.learners.epsilon_greedy import action_probability
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,7 +37,7 @@ _agreement_reward, _heard_option = compiled(negotiation.agreement_reward), compi
 _score_logit, _negotiation_value = compiled(negotiation.score_logit), compiled(negotiation.negotiation_value)
 _time_feature, _difference_feature = compiled(feature_formulas.time_feature), compiled(feature_formulas.difference_feature)
 _feature_count, _fill_features = compiled(feature_formulas.feature_count), compiled(feature_formulas.fill_features)
-_scatter = compiled(feature_formulas.scatter)
+_scatter, _action_probability = compiled(feature_formulas.scatter), compiled(action_probability)
 
 
 class Game(NamedTuple):
@@ -163,6 +164,30 @@ def play(
             break
     steps[start + turn - 1, REWARD], steps[start + turn - 1, ENDS] = reward, 1.0
     return turn, _negotiation_value(reward, turn, game.gamma)
+
+
+@compiled
+def log_probability(
+    steps: Floats,  # (N, COLUMNS)
+    start: Integer,
+    length: int,
+    member: Traits,
+    weights: Floats,  # (A, D)
+    epsilon: float,
+    scratch: Scratch,
+) -> float:
+    """The logarithm of the probability with which a member takes the actions of a dialogue, the steps from row `start` on."""
+    greedy_steps, size = 0, feature_total(member)
+    for i in range(start, start + length):
+        fill_row(steps, i, member, scratch)
+        greedy = _greedy(weights, scratch.features, size) == np.int64(steps[i, ACTION])
+        if member.constant != 0 and not greedy:
+            return -math.inf
+        greedy_steps += greedy
+    if member.constant != 0:
+        return 0.0
+    likely, unlikely = _action_probability(True, 1, epsilon, ACTIONS), _action_probability(False, 1, epsilon, ACTIONS)
+    return greedy_steps * math.log(likely) + (length - greedy_steps) * math.log(unlikely)
 
 
 @compiled

@@ -11,6 +11,7 @@ import numpy as np
 
 from esbas.bandits import ucb
 from esbas.compiling import compiled
+from esbas.kernels.counter import word
 from esbas.kernels.dialogue.fitted_q import LANES, fitted_q, inverse
 from esbas.kernels.dialogue.one_dialogue import (
     ACTION,
@@ -27,9 +28,13 @@ from esbas.kernels.dialogue.one_dialogue import (
     Traits,
     feature_total,
     fill_row,
+    log_probability,
     new_scratch,
     play,
 )
+from esbas.kernels.shared_evidence import choose_shared, new_memory, observe_shared, start_shared
+
+CONSTANT = Traits._fields.index("constant")
 
 _ucb_bonus = compiled(ucb.ucb_bonus)
 
@@ -42,14 +47,15 @@ class Members(NamedTuple):
 
 
 class LearningProtocol(NamedTuple):
-    """How algorithms learn and how ESBAS chooses."""
+    """How algorithms learn and how they are chosen."""
 
     epochs: Integers  # lengths of the epochs
-    xi: float
+    xi: float  # of ESBAS
     exploration: float  # epsilon is this to the power of the epoch
     ridge: float
     tolerance: float
     max_iterations: int
+    shared: bool = False  # whether `SharedEvidence` chooses
 
 
 def members(algorithms: Sequence[Traits], constants: Sequence[Floats | None]) -> Members:
@@ -65,7 +71,7 @@ def members(algorithms: Sequence[Traits], constants: Sequence[Floats | None]) ->
 def whole_run(
     key: np.uint64, game: Game, portfolio: Members, protocol: LearningProtocol
 ) -> tuple[Floats, Integers, Integers, Floats]:
-    """A run of ESBAS, or, with one member, of the canonical algorithm.
+    """A run of ESBAS or of `SharedEvidence`, or, with one member, of the canonical algorithm.
 
     Returns:
         Per dialogue its value, arm and number of system acts; and the weights at the end, (K, A, D).
@@ -78,6 +84,8 @@ def whole_run(
     weights = portfolio.weights.copy()
     matrices, moments = np.zeros((arms, ACTIONS, size, size)), np.zeros((arms, ACTIONS, size))
     counts, sums = np.zeros(arms), np.zeros(arms)
+    shared, draws, log_probs = protocol.shared, word(key, -1), np.empty(arms)  # no dialogue has the stream -1
+    memory = new_memory(arms, protocol.epochs.max() if shared else 1)
     number = count = learnt = np.int64(0)  # dialogues, steps, steps that were learnt from
     for epoch in range(len(protocol.epochs)):
         for arm in range(arms):
@@ -87,12 +95,19 @@ def whole_run(
                 _learn(steps[:count], learnt, game.gamma, member, protocol, scratch, *args)
             if member.keep == 0:
                 counts[arm], sums[arm] = 0.0, 0.0
+        if shared:
+            start_shared(memory, portfolio.traits[:, CONSTANT] * (epoch > 0))
         learnt = count
         epsilon = protocol.exploration**epoch
         for _ in range(protocol.epochs[epoch]):
-            arm = _choose(counts, sums, protocol.xi)
+            arm = choose_shared(memory, number, draws) if shared else _choose(counts, sums, protocol.xi)
             length, value = play(key, number, game, _member(portfolio, arm), weights[arm], epsilon, steps, count, scratch)
             values[number], chosen[number], acts[number] = value, arm, length
+            if shared:
+                for k in range(arms):
+                    member = _member(portfolio, k)
+                    log_probs[k] = log_probability(steps, count, length, member, weights[k], epsilon, scratch)
+                observe_shared(memory, arm, value, log_probs)
             number += 1
             count += length if number <= stored else 0
             counts[arm] += 1.0

@@ -19,7 +19,8 @@ from esbas.objective import Objective, make_objective
 from esbas.reporting import estimate
 from esbas.reporting.files import write_csv, write_json
 from esbas.reporting.terminal import print_table, print_text
-from esbas.training.folder import TrainingFolder, open_folder
+from esbas.training.commands.evaluate_offline import evaluate_offline
+from esbas.training.folder import TrainingFolder, open_folder, open_without_task
 from esbas.training.policies.all_members import score_members
 from esbas.training.policies.finding import find_best, find_run, member_at_checkpoint
 from esbas.training.policies.policy_file import StoredPolicy
@@ -59,6 +60,8 @@ class Evaluate:
     """The GIF file for the first episode. Default: FOLDER/evaluation.gif, if the task renders images."""
     eval_seed: int = 0
     """The seed of the episodes; they differ from those of the training."""
+    offline: bool = False
+    """Play nothing: estimate the values of all members, or of --member, from the trajectories that the training kept."""
     trust: bool = False
     """Import the modules that the folder names. Imported modules can run any code: docs/safety.md."""
 
@@ -71,6 +74,12 @@ def main(config: Evaluate) -> None:
     require(not both, "episodes are shown or recorded", "give --render or --video", render=config.render, video=str(config.video))
     fits = config.video is None or (config.video.suffix.lower() == ".gif" and config.video.parent.is_dir())
     require(fits, "the video is a .gif in a folder that exists", video=str(config.video))
+    if config.offline:
+        playing = {name: getattr(config, name) for name in ("explore", "render", "video") if getattr(config, name)}
+        require(not playing, "nothing is played offline", "leave out these options, or --offline", **playing)
+        member = None if config.member == ALL else config.member
+        evaluate_offline(open_without_task(config.folder, trust=config.trust), member=member, seed=config.seed)
+        return
     training = open_folder(config.folder, trust=config.trust)
     if config.member == ALL:
         shown = config.render or config.video is not None

@@ -12,6 +12,7 @@ from esbas.training.policies.policy_file import BEST, StoredPolicy, best_of, rea
 from esbas.training.reports import curves
 from esbas.training.runs.episode_log import read_episodes
 from esbas.training.runs.one_run import run_folder
+from esbas.trajectory import TrajectorySet
 
 
 def find_best(training: TrainingFolder, seed: int | None = None) -> StoredPolicy | None:
@@ -71,6 +72,20 @@ def members_at_checkpoint(training: TrainingFolder, seed: int) -> dict[str, Stor
         message = f"a learner must be in the checkpoint {str(path)!r}, but none could be saved"
         raise SaveFileError(f"{message}: see faults.csv")
     return found
+
+
+def kept_trajectories(training: TrainingFolder, seed: int) -> TrajectorySet:
+    """The trajectories in the last checkpoint of a run."""
+    path, data = _checkpoint(run_folder(training.folder, seed)), TrajectorySet()
+    content = archive.read(path, "run")
+    schema.check(content, {"data": object, "number": schema.COUNT, str: Any}, f"the run in {str(path)!r}")
+    data.load_state_dict(content["data"])
+    if not len(data):
+        message = f"trajectories must have been kept, but the run of seed {seed} in {str(training.folder)!r} has none"
+        remedy = "train with --selector esbas or --epochs, or evaluate without --offline"
+        raise SaveFileError(f"{message}, because all its learners learn from single steps: {remedy}")
+    schema.require(len(data) >= content["number"], "there is a trajectory per episode", f"{str(path)!r}", trajectories=len(data))
+    return data
 
 
 def _check_seed(training: TrainingFolder, seed: int | None) -> None:

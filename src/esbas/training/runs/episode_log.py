@@ -116,6 +116,7 @@ class Episodes:
     learners: Array  # (N,): names of the learners in control
     values: Array  # (N,)
     lengths: Array  # (N,)
+    epochs: Array  # (N,)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -127,9 +128,9 @@ def read_episodes(folder: Path, *, upto: int | None = None) -> Episodes:
     rows = _episode_rows(folder, at_least=clock.episodes if clock else upto or 0, at_most=upto)
     if clock is not None and clock.finished and len(rows) > clock.episodes:
         raise _damaged(folder / "episodes.csv", f"it has {len(rows)} episodes, and the finished run has {clock.episodes}")
-    steps, learners, values, lengths = ([row[k] for row in rows] for k in range(1, 5))
-    counts = np.array(steps, np.int64), np.array(lengths, np.int64)
-    return Episodes(counts[0], np.array(learners, np.str_), np.array(values, np.float64), counts[1])
+    steps, learners, values, lengths, epochs = ([row[k] for row in rows] for k in range(1, 6))
+    counts = np.array(steps, np.int64), np.array(lengths, np.int64), np.array(epochs, np.int64)
+    return Episodes(counts[0], np.array(learners, np.str_), np.array(values, np.float64), *counts[1:])
 
 
 def read_faults(folder: Path) -> list[tuple[int, str, str, int, str]]:

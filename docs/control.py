@@ -1,0 +1,95 @@
+"""Update docs/control.md from a results folder of `esbas reproduce control`: `python docs/control.py RESULTS`."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from page import DOCS, command, copy_figures, fill, read, table
+
+WORDS = {True: "holds", False: "does not hold", None: "open"}
+FIGURES = {
+    "aggregate": "control-aggregate",
+    "curves-confirmatory": "control-curves",
+    "cost": "control-cost",
+    "passive": "control-passive",
+}
+MEMBERS = "alone:", "fixed:"
+
+
+def main(results: Path) -> None:
+    """Copy the figures, and replace the text between the marks in the page."""
+    summary = read(results, "summary")
+    copy_figures(results, {old: new for old, new in FIGURES.items() if (results / f"{old}.png").is_file()})
+    parts = {
+        "command": command(results),
+        "verdicts": table(
+            ["claim", "", "measured"], [[v["claim"], WORDS[v["holds"]], v["measured"]] for v in summary["verdicts"]]
+        ),
+        "aggregate": table(*aggregate(summary)),
+        "scales": table(*scales(summary)),
+    }
+    for kind in ("confirmatory", "development", "ablation"):
+        tasks = {name: task for name, task in summary["tasks"].items() if task["kind"] == kind}
+        if tasks:
+            parts[kind] = table(*matrix(tasks, "score"))
+            if kind == "confirmatory":
+                parts["final"] = table(*matrix(tasks, "final"))
+    page = (DOCS / "control.md").read_text("utf-8")
+    fill("control.md", {name: part for name, part in parts.items() if f"<!-- {name} -->" in page})
+
+
+def matrix(tasks: Mapping[str, Any], kind: str) -> tuple[list[str], list[list[object]]]:
+    """Scores with intervals by method and task; members alone have a table of their own."""
+    methods = dict.fromkeys(name for task in tasks.values() for name in task["methods"] if not name.startswith(MEMBERS))
+    rows: list[list[object]] = []
+    for name in methods:
+        found = [task["methods"].get(name, {}).get(kind) for task in tasks.values()]
+        if any(found):
+            rows.append([f"`{name}`" if " " not in name else name, *map(interval, found)])
+    return ["", *tasks], rows
+
+
+def aggregate(summary: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
+    """Every method over all confirmatory tasks, the best first."""
+    found = sorted(summary["aggregate"].items(), key=lambda pair: -(pair[1]["score"] or {"iqm": -1e9})["iqm"])
+    header = ["", "score", "final greedy score", f"probability that `{summary['recommended']}` is better"]
+    return header, [
+        [name, interval(row["score"]), interval(row["final"]), interval(row["recommended_improves"])] for name, row in found
+    ]
+
+
+def interval(estimate: Mapping[str, float] | None) -> str | None:
+    """Format an estimate and its interval."""
+    if estimate is None:
+        return None
+    value = estimate["iqm" if "iqm" in estimate else "probability"]
+    return f"{value:.2f} [{estimate['low']:.2f}, {estimate['high']:.2f}]"
+
+
+def scales(summary: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
+    """The returns that are 0 and 1, by task, and the comparison with chance."""
+    header = ["task", "random actions", "best member alone", "its mean return", "in its last fifth", "threshold", "counts"]
+    rows: list[list[object]] = []
+    for name, task in summary["tasks"].items():
+        if task["kind"] == "ablation":
+            continue
+        levels = (number(task[key]) for key in ("best_member_return", "best_member_late_return", "threshold"))
+        counts = "yes" if task["counts"] else "no"
+        above = task["above_chance"]
+        test = None if above["adjusted_p"] is None else f"{above['difference']:+.2f}, p = {above['adjusted_p']:.2g}"
+        rows.append([name, number(task["random"]), task["best_member"], *levels, counts, test])
+    return [*header, "above chance by, adjusted p"], rows
+
+
+def number(value: float | None) -> str | None:
+    """Format a return with about three digits."""
+    if value is None:
+        return None
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]))

@@ -1,0 +1,16 @@
+"""Off-policy evaluation: the value of a policy from the trajectories of others. See docs/evaluation.md."""
+
+from esbas.evaluation.doubly_robust import doubly_robust
+from esbas.evaluation.importance_sampling import importance_sampling, per_decision
+from esbas.evaluation.result import FewEffectiveSamplesWarning, OffPolicyEstimate
+from esbas.evaluation.weights import balance_log_weights, effective_sample_size
+
+__all__ = [
+    "FewEffectiveSamplesWarning",
+    "OffPolicyEstimate",
+    "balance_log_weights",
+    "doubly_robust",
+    "effective_sample_size",
+    "importance_sampling",
+    "per_decision",
+]
