@@ -62,6 +62,7 @@ COMMANDS = {
     "study compare": Command(
         "esbas.studies.compare:CompareSelectors", "What another selector would have achieved on the log of a study."
     ),
+    "serve": Command("esbas.server.command:Serve", "Serve the studies of a store over HTTP."),
     "demo": Command("esbas.experiments.demo:Demo", "SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
         "esbas.experiments.play:Play", "Take part in the paper's negotiation dialogue, as the user or as the system."

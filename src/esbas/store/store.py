@@ -105,14 +105,15 @@ class Store(ABC):
     def events(self, study: int, *, after: int = 0, until: int | None = None) -> Iterator[Event]:
         """The events with larger numbers than `after`, in order. Events that are added meanwhile are included."""
         while True:
+            most = CHUNK if until is None else max(0, min(CHUNK, until - after))  # there are no gaps
             with self.lock:
-                rows = self.execute(f"{_EVENTS} seq > ? ORDER BY seq LIMIT {CHUNK}", (study, after))
+                rows = self.execute(f"{_EVENTS} seq > ? ORDER BY seq LIMIT {most}", (study, after))
             for row in rows:
                 event = from_row(row)
                 if until is not None and event.seq > until:
                     return
                 yield event
-            if len(rows) < CHUNK:
+            if len(rows) < CHUNK:  # the last ones
                 return
             after = rows[-1][0]
 

@@ -12,6 +12,7 @@ from esbas.selectors import Choice, Selector
 from esbas.store import events
 from esbas.store.events import Event, choice_of
 from esbas.store.log import StudyLog
+from esbas.store.replica import ClaimedEpoch
 from esbas.store.requests import (
     MOST_ARMS,
     check_arms,
@@ -204,10 +205,26 @@ class Study:
         with self.store.lock:
             return self._log.current().selector.explain()
 
-    def history(self, *, after: int = 0) -> Iterator[Event]:
-        """All events, or those after the event number `after`, in order."""
+    def history(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """All events, or those after the event number `after`, in order, and at most `limit` of them."""
         self._log.check_process()
-        return self.store.events(self._log.study, after=after)
+        return self.store.events(self._log.study, after=after, until=None if limit is None else after + limit)
+
+    def last(self) -> int:
+        """The number of the last event; 0 if there is none."""
+        with self.store.lock:
+            self._log.check_process()
+            return self.store.last(self._log.study)
+
+    def find_choice(self, key: str) -> Choice:
+        """The choice that was made for the request with this key."""
+        check_name(key, "a key")
+        with self.store.lock:
+            self._log.check_process()
+            event = self.store.with_key(self._log.study, key)
+            if event is None or event.kind != events.ASKED:
+                raise ChoiceError(f"the key must be that of an earlier ask(), but {schema.short(key)} is not: ask with it first")
+            return choice_of(event, with_context="context" in self._log.current().selector.wants)
 
     def events_of(self, choice: Choice | int) -> dict[str, Event]:
         """The events of a choice, by kind."""
@@ -239,6 +256,18 @@ class Study:
     def open_choices(self) -> tuple[Choice, ...]:
         """The choices that were neither told nor withdrawn, and have not expired."""
         return self._selector().open_choices
+
+    @property
+    def open_since(self) -> dict[int, float]:
+        """The numbers of the open choices, and when each was made, in seconds since 1970; the oldest first."""
+        with self.store.lock:
+            return {number: at for number, (_, at) in self._log.current().opened.items()}
+
+    @property
+    def claim(self) -> ClaimedEpoch | None:
+        """The epoch that somebody prepares, and who does; also after its time is over."""
+        with self.store.lock:
+            return self._log.current().claim
 
     def close(self) -> None:
         """Close the connection to the store."""

@@ -1,0 +1,171 @@
+"""A study of a service, with the methods of a `Study` on this machine."""
+
+import math
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from esbas import schema
+from esbas.client.connection import Connection
+from esbas.errors import EsbasError, ServiceError
+from esbas.selectors import Choice
+from esbas.store.events import Event
+from esbas.store.requests import check_arms, check_context, check_log_probs, check_name, check_value, number_of
+
+PAGE = 2000  # events that are read at a time
+T = TypeVar("T")
+
+
+class RemoteStudy:
+    """A study of a service. `Client.study` returns one.
+
+    Its methods do the same as those of `esbas.store.Study`, and raise the same errors. Requests without a key get a random one,
+    so that they can be repeated if an answer is lost.
+    """
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self.name = check_name(name, "the name of a study")
+        self.claimant = uuid.uuid4().hex  # under which this object claims epochs, unless the caller names another one
+        self._connection = connection
+        self._path = f"/v1/studies/{quote(name, safe='')}"
+
+    def ask(self, *, among: Collection[str] | None = None, context: Any = None, key: str | None = None) -> Choice:
+        """Choose the arm for the next episode."""
+        names = None if among is None else check_arms(among, "the arms to choose from")
+        found = self._post("ask", {"among": names, "context": check_context(context), "key": _key(key)})
+        return choice_of(found)
+
+    def tell(
+        self,
+        choice: Choice | int,
+        value: float,
+        *,
+        log_probs: Mapping[str, Sequence[float]] | None = None,
+        key: str | None = None,
+    ) -> None:
+        """Report the value of the choice's episode; larger is better."""
+        given = {"value": check_value(value), "log_probs": check_log_probs(log_probs), "key": _key(key)}
+        self._post("tell", _about(choice) | given)
+
+    def withdraw(self, choice: Choice | int, *, key: str | None = None) -> None:
+        """Close a choice without a value."""
+        self._post("withdraw", _about(choice) | {"key": _key(key)})
+
+    def add_arm(self, name: str, *, stationary: bool = False, key: str | None = None) -> None:
+        """Add an unplayed arm."""
+        self._post("arms", {"name": name, "stationary": bool(stationary), "key": _key(key)})
+
+    def remove_arm(self, name: str, *, key: str | None = None) -> None:
+        """Remove an arm."""
+        arm = quote(check_name(name, "the name of an arm"), safe="")
+        self._connection.request("DELETE", f"{self._path}/arms/{arm}", query={"key": _key(key)})
+
+    def claim_epoch(self, *, claimant: str | None = None, key: str | None = None) -> int | None:
+        """The epoch that is due, for one caller in all processes; None for everybody else and if no epoch is due."""
+        answer = self._post("epochs/claim", {"claimant": claimant or self.claimant, "key": _key(key)})
+        return None if isinstance(answer, dict) and answer.get("epoch", 0) is None else field(answer, "epoch", int)
+
+    def epoch_ready(self, epoch: int, *, claimant: str | None = None, key: str | None = None) -> None:
+        """The policies of a claimed epoch are in place: the epoch starts."""
+        self._post(f"epochs/{epoch:d}/ready", {"claimant": claimant or self.claimant, "key": _key(key)})
+
+    def release_epoch(self, epoch: int, *, claimant: str | None = None, key: str | None = None) -> None:
+        """Give a claimed epoch back."""
+        self._post(f"epochs/{epoch:d}/release", {"claimant": claimant or self.claimant, "key": _key(key)})
+
+    def expire(self) -> list[int]:
+        """Give up the choices that nobody told within `expire_after` seconds, and return their numbers."""
+        return list(field(self._post("expire", None), "expired", list))
+
+    def explain(self, choice: Choice | int | None = None) -> dict[str, dict[str, float]]:
+        """Per arm: what the next choice depends on, or what an earlier one depended on. Infinite numbers arrive as NaN."""
+        number = None if choice is None else number_of(choice)[0]
+        rows = field(self._get("explain", choice=number), "arms", dict)
+        return {arm: {name: math.nan if item is None else item for name, item in row.items()} for arm, row in rows.items()}
+
+    def history(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
+        """All events, or those after the event number `after`, in order, and at most `limit` of them."""
+        left = math.inf if limit is None else limit
+        while left > 0:
+            events = list(map(event_of, field(self._get("history", after=after, limit=int(min(left, PAGE))), "events", list)))
+            if not events:
+                return
+            yield from events
+            after, left = events[-1].seq, left - len(events)
+
+    def follow(self, *, after: int = 0) -> Iterator[Event]:
+        """The events after `after`, and then new ones as they happen, without an end."""
+        while True:
+            seen = after
+            try:
+                for line in self._connection.lines(f"{self._path}/events", {"last-event-id": str(after)}):
+                    if line.startswith("data: "):
+                        event = event_of(_parsed(line.removeprefix("data: ")))
+                        yield event
+                        after = event.seq
+            except ServiceError:
+                if seen == after:  # what was lost in the middle of a stream is read again; a service that is gone is reported
+                    self._get("counts")
+
+    def events_of(self, choice: Choice | int) -> dict[str, Event]:
+        """The events of a choice, by kind."""
+        found = field(self._get(f"choices/{number_of(choice)[0]:d}"), "events", dict)
+        return {kind: event_of(each) for kind, each in found.items()}
+
+    def counts(self) -> dict[str, int]:
+        """The number of events by kind."""
+        return dict(field(self._get("counts"), "counts", dict))
+
+    def describe(self) -> dict[str, Any]:
+        """The selector, the settings and the state of the study: see docs/service.md."""
+        return dict(self._connection.request("GET", self._path))
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        return tuple(field(self._get("arms"), "arms", list))
+
+    def _post(self, path: str, body: Mapping[str, Any] | None) -> Any:
+        return self._connection.request("POST", f"{self._path}/{path}", body=body)
+
+    def _get(self, path: str, **query: int | None) -> Any:
+        return self._connection.request("GET", f"{self._path}/{path}", query=query)
+
+
+def field(answer: Any, name: str, kind: type[T]) -> T:
+    """A part of an answer; an error if it is not there."""
+    found = answer.get(name) if isinstance(answer, dict) else None
+    if not isinstance(found, kind):
+        raise ServiceError(f"the answer must have {name!r}, but has not: check that the URL is that of esbas serve")
+    return found
+
+
+def choice_of(answer: Any) -> Choice:
+    """The choice in an answer."""
+    arm, epoch = field(answer, "arm", str), field(answer, "epoch", int)
+    context, propensity = answer.get("context"), answer.get("propensity")
+    known = None if context is None else tuple(math.nan if each is None else float(each) for each in context)
+    return Choice(number=field(answer, "number", int), arm=arm, epoch=epoch, context=known, propensity=propensity)
+
+
+def event_of(answer: Any) -> Event:
+    """The event in an answer."""
+    field(answer, "seq", int)
+    field(answer, "kind", str)
+    return Event(**{name: answer[name] for name in Event._fields if name in answer})
+
+
+def _about(choice: Choice | int) -> dict[str, Any]:
+    number, arm = number_of(choice)
+    return {"choice": number, "arm": arm}
+
+
+def _key(key: str | None) -> str:
+    return uuid.uuid4().hex if key is None else check_name(key, "a key")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return schema.read_json(text, "an event", remedy="check the URL")
+    except EsbasError as error:
+        raise ServiceError(str(error)) from None

@@ -1,0 +1,94 @@
+"""The application: routes, errors and limits put together."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+
+from esbas import __version__
+from esbas.server import choice_routes, event_routes, study_routes
+from esbas.server.answers import Answer, add_error_answers
+from esbas.server.guard import PUBLIC, Guard
+from esbas.server.models import HealthAnswer
+from esbas.server.open_studies import OpenStudies
+from esbas.server.pages import add_pages
+from esbas.server.routing import ERRORS, Service, studies_of
+from esbas.server.settings import ServiceLimits
+from esbas.server.tokens import TokenFile
+
+DESCRIPTION = """Studies over HTTP: ask which arm goes next, tell what it was worth.
+
+Every error has the shape `{"error": {"type", "message"}}`. In answers, numbers that are not finite are null. A request with a key
+can be sent again without further effect. Names in paths are percent-encoded, `/` included."""
+
+_health = APIRouter(responses={status: ERRORS[status] for status in (403, 405, 408, 413, 429, 503)})
+
+
+def create_app(
+    url: str,
+    *,
+    tokens: TokenFile | None = None,
+    limits: ServiceLimits | None = None,
+    trust: bool = False,
+    pages: Callable[[FastAPI], None] = add_pages,
+) -> FastAPI:
+    """The service of the studies in a store, for an ASGI server such as uvicorn, with one process per store.
+
+    Args:
+        url: the store, see `esbas.store.open_store`; it is created if there is none.
+        tokens: who may use the service. None: every program on this machine; requests to other hosts are refused.
+        limits: see `ServiceLimits`.
+        trust: whether modules that studies in the store name may be imported. Imported modules can run any code.
+        pages: adds routes for people. Their paths need tokens unless they are in `guard.PUBLIC` or start with `/static/`.
+    """
+    limits = limits or ServiceLimits()
+    service = Service(OpenStudies(url, limits=limits, trust=trust), limits)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.stopping = True
+        service.studies.close()
+
+    app = FastAPI(
+        title="esbas",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    add_error_answers(app)
+    for router in (_health, study_routes.router, event_routes.router, choice_routes.router):
+        app.include_router(router)
+    pages(app)
+    app.add_middleware(Guard, tokens=tokens, limits=limits)
+    _require_tokens(app)
+    return app
+
+
+@_health.get("/healthz", response_model=HealthAnswer, summary="Whether the service and its store work", tags=["health"])
+def health(request: Request) -> Answer:
+    """Needs no token."""
+    store = studies_of(request).store
+    with store.lock:
+        store.execute("SELECT 1")
+    return Answer({"status": "ok", "version": __version__})
+
+
+def _require_tokens(app: FastAPI) -> None:
+    """Say in the description of the interface that paths which are not public need a token."""
+    describe = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        schema = describe()
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, methods in schema["paths"].items():
+            for each in methods.values():
+                each["security"] = [] if path in PUBLIC else [{"token": []}]
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
