@@ -1,6 +1,7 @@
 """A study of a service, with the methods of a `Study` on this machine."""
 
 import math
+import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from esbas.store.events import Event
 from esbas.store.requests import check_arms, check_context, check_log_probs, check_name, check_value, number_of
 
 PAGE = 2000  # events that are read at a time
+REFUSED = 1.0  # seconds until a stream that was refused is requested again
 T = TypeVar("T")
 
 
@@ -105,8 +107,9 @@ class RemoteStudy:
                         yield event
                         after = event.seq
             except ServiceError:
-                if seen == after:  # what was lost in the middle of a stream is read again; a service that is gone is reported
-                    self._get("counts")
+                if seen == after:  # the stream was refused: raise an error if the service is gone, or try again
+                    self.counts()
+                    time.sleep(REFUSED)
 
     def events_of(self, choice: Choice | int) -> dict[str, Event]:
         """The events of a choice, by kind."""

@@ -5,7 +5,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
-from esbas.errors import ServiceError
+from esbas.errors import ServiceError, require
 
 KEEP_ALIVE = 75  # seconds until an idle connection is closed
 MOST_CONNECTIONS = 1000
@@ -37,6 +37,7 @@ class StudyServer(uvicorn.Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket for the service; port 0: any that is free."""
+    require(0 <= port < 2**16, "0 <= port <= 65535", port=port)  # the operating system would take another one
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         place = socket.socket(family, kind, protocol)
