@@ -260,7 +260,7 @@ def test_many_studies_are_opened_and_closed(store):
         (["--host", "::"], "must be protected by tokens"),
         (["--token-file", "missing.toml"], "missing.toml"),
         (["--port", "99999"], "`0 <= port <= 65535` must hold"),
-        (["--host", "127.0.0.1", "--port", "1", "--token-file", "."], "it is a folder"),
+        (["--host", "127.0.0.1", "--port", "1", "--token-file", "."], "must be a plain file"),
         (["--rate", "0"], "`rate > 0` must hold"),
     ],
 )

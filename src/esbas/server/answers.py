@@ -98,7 +98,22 @@ async def _http_error(request: Request, error: Exception) -> Response:
         405: f"a path must be used with its methods, but {request.method[:20]} is none of this one's: see /openapi.json",
     }
     kind = _WORDS.get(error.status_code, "HTTPError")
-    return error_answer(error.status_code, kind, messages.get(error.status_code, str(error.detail)), error.headers)
+    headers = {"allow": ", ".join(_methods(request))} if error.status_code == 405 else error.headers
+    return error_answer(error.status_code, kind, messages.get(error.status_code, str(error.detail)), headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods of a path, which several routes may share."""
+    paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
+    steps = request.scope["path"].split("/")
+    found = {method.upper() for path, methods in paths.items() if _fits(path.split("/"), steps) for method in methods}
+    return sorted(found) or ["GET"]
+
+
+def _fits(pattern: list[str], steps: list[str]) -> bool:
+    return len(pattern) == len(steps) and all(
+        wanted == found or (wanted.startswith("{") and found != "") for wanted, found in zip(pattern, steps, strict=True)
+    )
 
 
 async def _failure(_: Request, error: Exception) -> Response:

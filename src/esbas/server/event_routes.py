@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/studies/{study}", tags=["events"], responses=ERRO
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A stream of events: `id` is `seq`, `event` is the kind, `data` is the event as JSON.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {}},
     }
 }
 
