@@ -62,7 +62,7 @@ def create_app(
     )
     app.state.service = service
     add_error_answers(app)
-    for router in (_health, study_routes.router, event_routes.router, choice_routes.router):
+    for router in (choice_routes.router, event_routes.router, study_routes.router, _health):  # the most frequent requests first
         app.include_router(router)
     pages(app)
     app.add_middleware(Guard, tokens=tokens, limits=limits)
