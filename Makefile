@@ -5,6 +5,7 @@ STAMP := .venv/installed
 D3RLPY := .venv-d3rlpy
 AGILERL := .venv-agilerl
 BROWSER := .venv/browser-installed
+SERVICES := .venv/services-installed
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-docs test-slow test-d3rlpy test-browser test-services lint format check bench agilerl fuzz clean
@@ -51,12 +52,16 @@ $(BROWSER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
 	@touch $@
 
-test-services: setup  ## Run the tests of studies in PostgreSQL and of killed processes; installs PostgreSQL if necessary
+test-services: $(SERVICES)  ## Run the tests of studies in PostgreSQL, of killed processes and of hostile requests; installs PostgreSQL if necessary
 	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || { \
 		as_root=$$(test "$$(id -u)" = 0 || echo sudo) && $$as_root apt-get update --quiet \
 		&& $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends postgresql; \
 	} || { echo 'make test-services needs PostgreSQL, but apt-get could not install it: install it and put initdb on PATH' >&2; exit 1; }
 	$(BIN)/python -m pytest -m services
+
+$(SERVICES): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt schemathesis
+	@touch $@
 
 lint: setup  ## Check format, style, types and import layers
 	$(BIN)/ruff format --check .

@@ -17,12 +17,13 @@ import pytest
 
 import esbas
 from esbas.client import Client
-from esbas.errors import ServiceError
+from esbas.errors import ServiceError, StoreError
 from esbas.server.settings import ServiceLimits
 from esbas.server.tokens import TokenFile
 from esbas.store import replay
 from processes import WAIT, wait_until
-from service.serving import ARMS, free_port, process, serving
+from service.serving import ARMS, error_of, free_port, process, send, serving
+from store.servers import postgresql
 
 pytestmark = pytest.mark.services
 TOKEN = "schemathesis-0123456789"
@@ -140,3 +141,19 @@ def test_a_stream_ends_when_the_service_stops(store):
             next(followed)
         assert server.wait(WAIT) == -signal.SIGTERM
         assert time.monotonic() - started < 60
+
+
+def test_a_service_on_postgresql_survives_a_crash_of_the_database():
+    with postgresql(sync=False) as database, serving(database.url) as url, Client(url, patience=0.0) as client:
+        study = client.study("kept / ' <b>", selector="ssbas", arms=ARMS)
+        choice = study.ask(key="first")
+        database.stop()
+        with pytest.raises(StoreError, match="PostgreSQL must be reachable"):
+            study.tell(choice, 1.0, key="second")
+        assert send(url, "GET", "/healthz")[0] == 503
+        database.start()
+        study.tell(choice, 1.0, key="second")
+        assert study.ask(key="first") == choice
+        assert [event.kind for event in study.history()] == ["asked", "told"]
+        assert error_of(send(url, "GET", "/v1/studies/%00")) == (422, "InvalidValueError")
+        assert client.health()["status"] == "ok"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import esbas
-from esbas.errors import InvalidValueError, StoreError, StudyError, TrustError
+from esbas.errors import ChoiceError, InvalidValueError, StoreError, StudyError, TrustError
 from esbas.selectors import SELECTORS
 from esbas.store import log, replay, store
 from store.study_rules import ARMS, RULES, change, kinds, value_of
@@ -220,3 +220,25 @@ def test_every_built_in_selector_can_be_described(url):
         with esbas.open_study(url, name, selector=name, arms=ARMS) as study:
             study.tell(study.ask(context=[1.0]), 1.0)
             assert json.loads(json.dumps(study.description)) == study.description
+
+
+def test_the_state_of_a_study_can_be_read(url):
+    with esbas.open_study(url, "study", selector="esbas", arms=ARMS) as study:
+        assert (study.last(), study.claim, study.open_since) == (0, None, {})
+        assert study.claim_epoch(claimant="me") == 0
+        assert (study.claim.epoch, study.claim.claimant) == (0, "me")
+        study.epoch_ready(0, claimant="me")
+        choice = study.ask(key="conversation 17")
+        assert study.find_choice("conversation 17") == choice
+        assert list(study.open_since) == [1]
+        study.tell(choice, 1.0, key="the end")
+        assert (study.last(), study.claim, study.open_since) == (4, None, {})
+        assert [[event.seq for event in study.history(after=after, limit=2)] for after in (0, 1, 3, 9)] == [
+            [1, 2],
+            [2, 3],
+            [4],
+            [],
+        ]
+        for key in ("the end", "unknown"):
+            with pytest.raises(ChoiceError, match="must be that of an earlier ask"):
+                study.find_choice(key)

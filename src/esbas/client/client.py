@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from esbas.client.connection import Connection
-from esbas.client.remote_study import RemoteStudy, field
+from esbas.client.connection import Connection, checked, part
+from esbas.client.remote_study import RemoteStudy
 
 
 class Client:
@@ -48,7 +48,7 @@ class Client:
             "claim_expires": claim_expires,
         }
         answer = self._connection.request("POST", "/v1/studies", body=body)
-        return RemoteStudy(self._connection, field(answer, "name", str))
+        return RemoteStudy(self._connection, part(answer, "name", str))
 
     def existing_study(self, name: str) -> RemoteStudy:
         """A study that exists; a token that may only read is enough."""
@@ -58,11 +58,11 @@ class Client:
 
     def studies(self) -> list[dict[str, Any]]:
         """All studies: name, selector, settings, and the number of the last event."""
-        return list(field(self._connection.request("GET", "/v1/studies"), "studies", list))
+        return list(part(self._connection.request("GET", "/v1/studies"), "studies", [{str: Any}]))
 
     def health(self) -> dict[str, Any]:
         """Whether the service and its store work, and the version of esbas there."""
-        return dict(self._connection.request("GET", "/healthz"))
+        return dict(checked(self._connection.request("GET", "/healthz"), {str: Any}))
 
     def close(self) -> None:
         """Close the connections."""

@@ -11,11 +11,12 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from esbas import errors, schema
-from esbas.errors import EsbasError, InvalidValueError, ServiceError, StoreError, require
+from esbas.errors import LONGEST_MESSAGE, EsbasError, InvalidValueError, ServiceError, require
 
 PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before the first repetition, and at most
 MOST_KEPT = 16  # idle connections
 LONGEST_LINE = 2**24  # characters of an event in a stream
+_REMEDY = "check that the URL is that of esbas serve"
 _BUSY = 408, 429, 502, 503, 504
 _FAILURES = OSError, http.client.HTTPException
 
@@ -39,7 +40,7 @@ class Connection:
         self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._host, self._port, self._prefix = parts.hostname or "", parts.port, parts.path.rstrip("/")
         self._timeout, self._patience = timeout, patience
-        self._headers = {} if token is None else {"authorization": f"Bearer {_checked(token)}"}
+        self._headers = {} if token is None else {"authorization": f"Bearer {_plain(token)}"}
         self._lock, self._process = threading.Lock(), os.getpid()
         self._idle: list[http.client.HTTPConnection] = []
 
@@ -136,28 +137,43 @@ class Connection:
         return ServiceError(f"the service must be reachable, but {self.url} is not ({cause}): start it, or check the URL")
 
 
-def read_answer(body: bytes) -> Any:
+def read_answer(text: bytes | str) -> Any:
     """The JSON of an answer."""
     try:
-        return schema.read_json(body, "the answer", remedy="check the URL")
+        return schema.read_json(text, "an answer", remedy=_REMEDY)
     except InvalidValueError as error:
         raise ServiceError(str(error)) from None
+
+
+def checked(answer: Any, shape: Any) -> Any:
+    """The answer, if it has this shape (see `esbas.schema`)."""
+    try:
+        schema.check(answer, shape, "an answer", remedy=_REMEDY)
+    except InvalidValueError as error:
+        raise ServiceError(str(error)) from None
+    return answer
+
+
+def part(answer: Any, name: str, shape: Any) -> Any:
+    """A part of an answer."""
+    return checked(answer, {name: shape, str: Any})[name]
 
 
 def error_of(status: int, body: bytes) -> EsbasError:
     """The error that the service answered; the same that a study on this machine raises."""
     try:
-        found = read_answer(body)["error"]
-        kind, message = str(found["type"]), str(found["message"])
-    except (EsbasError, KeyError, TypeError):
-        kind, message = "", f"the service must answer in JSON, but answered {status} {schema.short(body[:60].decode('latin-1'))}"
-    known = getattr(errors, kind, None) if kind.endswith("Error") else None
+        found = part(read_answer(body), "error", {"type": str, "message": str, str: Any})
+    except ServiceError:
+        text = schema.short(body[:60].decode("latin-1"))
+        return ServiceError(f"a service must answer in JSON, but this one answered {status} {text}: {_REMEDY}")
+    message = " ".join(found["message"][:LONGEST_MESSAGE].split())
+    known = getattr(errors, found["type"], None) if found["type"].endswith("Error") else None
     if isinstance(known, type) and issubclass(known, EsbasError):
         return known(message)
-    return StoreError(message) if status == 503 else ServiceError(message)
+    return ServiceError(message)
 
 
-def _checked(token: str) -> str:
+def _plain(token: str) -> str:
     fits = isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token and token != ""
     if not fits:
         raise InvalidValueError("a token must be printable ASCII without spaces, but this one is not: copy it again")

@@ -4,19 +4,41 @@ import math
 import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from esbas import schema
-from esbas.client.connection import Connection
-from esbas.errors import EsbasError, ServiceError
+from esbas.client.connection import Connection, checked, part, read_answer
+from esbas.errors import ServiceError
 from esbas.selectors import Choice
 from esbas.store.events import Event
 from esbas.store.requests import check_arms, check_context, check_log_probs, check_name, check_value, number_of
 
+_NUMBER = schema.AnyOf(None, float)
+_COUNT, _TEXT = schema.AnyOf(None, schema.COUNT), schema.AnyOf(None, str)
+_CHOICE = {
+    "number": schema.COUNT,
+    "arm": str,
+    "epoch": schema.COUNT,
+    "context": schema.AnyOf(None, [_NUMBER]),
+    "propensity": _NUMBER,
+    str: Any,
+}
+_EVENT = {
+    "seq": schema.COUNT,
+    "kind": str,
+    "number": _COUNT,
+    "arm": _TEXT,
+    "value": _NUMBER,
+    "propensity": _NUMBER,
+    "epoch": _COUNT,
+    "at": float,
+    "key": _TEXT,
+    "data": {str: Any},
+    str: Any,
+}
 PAGE = 2000  # events that are read at a time
 REFUSED = 1.0  # seconds until a stream that was refused is requested again
-T = TypeVar("T")
 
 
 class RemoteStudy:
@@ -66,7 +88,8 @@ class RemoteStudy:
     def claim_epoch(self, *, claimant: str | None = None, key: str | None = None) -> int | None:
         """The epoch that is due, for one caller in all processes; None for everybody else and if no epoch is due."""
         answer = self._post("epochs/claim", {"claimant": claimant or self.claimant, "key": _key(key)})
-        return None if isinstance(answer, dict) and answer.get("epoch", 0) is None else field(answer, "epoch", int)
+        epoch: int | None = part(answer, "epoch", _COUNT)
+        return epoch
 
     def epoch_ready(self, epoch: int, *, claimant: str | None = None, key: str | None = None) -> None:
         """The policies of a claimed epoch are in place: the epoch starts."""
@@ -78,19 +101,20 @@ class RemoteStudy:
 
     def expire(self) -> list[int]:
         """Give up the choices that nobody told within `expire_after` seconds, and return their numbers."""
-        return list(field(self._post("expire", None), "expired", list))
+        return list(part(self._post("expire", None), "expired", [int]))
 
     def explain(self, choice: Choice | int | None = None) -> dict[str, dict[str, float]]:
         """Per arm: what the next choice depends on, or what an earlier one depended on. Infinite numbers arrive as NaN."""
         number = None if choice is None else number_of(choice)[0]
-        rows = field(self._get("explain", choice=number), "arms", dict)
+        rows = part(self._get("explain", choice=number), "arms", {str: {str: _NUMBER}})
         return {arm: {name: math.nan if item is None else item for name, item in row.items()} for arm, row in rows.items()}
 
     def history(self, *, after: int = 0, limit: int | None = None) -> Iterator[Event]:
         """All events, or those after the event number `after`, in order, and at most `limit` of them."""
         left = math.inf if limit is None else limit
         while left > 0:
-            events = list(map(event_of, field(self._get("history", after=after, limit=int(min(left, PAGE))), "events", list)))
+            page = part(self._get("history", after=after, limit=int(min(left, PAGE))), "events", [Any])
+            events = [event_of(each) for each in page]
             if not events:
                 return
             yield from events
@@ -103,7 +127,7 @@ class RemoteStudy:
             try:
                 for line in self._connection.lines(f"{self._path}/events", {"last-event-id": str(after)}):
                     if line.startswith("data: "):
-                        event = event_of(_parsed(line.removeprefix("data: ")))
+                        event = event_of(read_answer(line.removeprefix("data: ")))
                         yield event
                         after = event.seq
             except ServiceError:
@@ -113,20 +137,20 @@ class RemoteStudy:
 
     def events_of(self, choice: Choice | int) -> dict[str, Event]:
         """The events of a choice, by kind."""
-        found = field(self._get(f"choices/{number_of(choice)[0]:d}"), "events", dict)
+        found = part(self._get(f"choices/{number_of(choice)[0]:d}"), "events", {str: Any})
         return {kind: event_of(each) for kind, each in found.items()}
 
     def counts(self) -> dict[str, int]:
         """The number of events by kind."""
-        return dict(field(self._get("counts"), "counts", dict))
+        return dict(part(self._get("counts"), "counts", {str: schema.COUNT}))
 
     def describe(self) -> dict[str, Any]:
         """The selector, the settings and the state of the study: see docs/service.md."""
-        return dict(self._connection.request("GET", self._path))
+        return dict(checked(self._connection.request("GET", self._path), {str: Any}))
 
     @property
     def arms(self) -> tuple[str, ...]:
-        return tuple(field(self._get("arms"), "arms", list))
+        return tuple(part(self._get("arms"), "arms", [str]))
 
     def _post(self, path: str, body: Mapping[str, Any] | None) -> Any:
         return self._connection.request("POST", f"{self._path}/{path}", body=body)
@@ -135,27 +159,20 @@ class RemoteStudy:
         return self._connection.request("GET", f"{self._path}/{path}", query=query)
 
 
-def field(answer: Any, name: str, kind: type[T]) -> T:
-    """A part of an answer; an error if it is not there."""
-    found = answer.get(name) if isinstance(answer, dict) else None
-    if not isinstance(found, kind):
-        raise ServiceError(f"the answer must have {name!r}, but has not: check that the URL is that of esbas serve")
-    return found
-
-
 def choice_of(answer: Any) -> Choice:
     """The choice in an answer."""
-    arm, epoch = field(answer, "arm", str), field(answer, "epoch", int)
-    context, propensity = answer.get("context"), answer.get("propensity")
+    checked(answer, _CHOICE)
+    context = answer["context"]
     known = None if context is None else tuple(math.nan if each is None else float(each) for each in context)
-    return Choice(number=field(answer, "number", int), arm=arm, epoch=epoch, context=known, propensity=propensity)
+    return Choice(
+        number=answer["number"], arm=answer["arm"], epoch=answer["epoch"], context=known, propensity=answer["propensity"]
+    )
 
 
 def event_of(answer: Any) -> Event:
     """The event in an answer."""
-    field(answer, "seq", int)
-    field(answer, "kind", str)
-    return Event(**{name: answer[name] for name in Event._fields if name in answer})
+    checked(answer, _EVENT)
+    return Event(**{name: answer[name] for name in Event._fields})
 
 
 def _about(choice: Choice | int) -> dict[str, Any]:
@@ -165,10 +182,3 @@ def _about(choice: Choice | int) -> dict[str, Any]:
 
 def _key(key: str | None) -> str:
     return uuid.uuid4().hex if key is None else check_name(key, "a key")
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return schema.read_json(text, "an event", remedy="check the URL")
-    except EsbasError as error:
-        raise ServiceError(str(error)) from None

@@ -33,37 +33,59 @@ def create_app(
     trust: bool = False,
     pages: Callable[[FastAPI], None] = add_pages,
 ) -> FastAPI:
-    """The service of the studies in a store, for an ASGI server such as uvicorn, with one process per store.
+    """The service of the studies in a store, for an ASGI server such as uvicorn.
 
     Args:
         url: the store, see `esbas.store.open_store`; it is created if there is none.
-        tokens: who may use the service. None: every program on this machine; requests to other hosts are refused.
+        tokens: see `new_app`.
         limits: see `ServiceLimits`.
         trust: whether modules that studies in the store name may be imported. Imported modules can run any code.
-        pages: adds routes for people. Their paths need tokens unless they are in `guard.PUBLIC` or start with `/static/`.
+        pages: see `new_app`.
     """
     limits = limits or ServiceLimits()
     service = Service(OpenStudies(url, limits=limits, trust=trust), limits)
+    app = new_app(tokens=tokens, limits=limits, pages=pages, stop=service.stop, close=service.studies.close)
+    app.state.service = service
+    for router in (choice_routes.router, event_routes.router, study_routes.router, _health):  # the most frequent requests first
+        app.include_router(router)
+    return app
+
+
+def new_app(
+    *,
+    tokens: TokenFile | None,
+    limits: ServiceLimits,
+    pages: Callable[[FastAPI], None],
+    stop: Callable[[], None] = lambda: None,
+    close: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """An application with the errors, limits and tokens of the service, but without studies.
+
+    Args:
+        tokens: who may use it. None: every program on this machine; requests to other hosts are refused.
+        limits: see `ServiceLimits`.
+        pages: adds routes for people. Their paths need tokens unless they are in `guard.PUBLIC` or start with `/static/`.
+        stop: called when the server starts to shut down: ends what would keep it waiting.
+        close: called when all requests are answered.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        service.stopping = True
-        service.studies.close()
+        stop()
+        close()
 
     app = FastAPI(
         title="esbas",
         version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
         redirect_slashes=False,
+        docs_url=None,  # these pages would load scripts from other sites
+        redoc_url=None,
     )
-    app.state.service = service
+    app.state.stop = stop
     add_error_answers(app)
-    for router in (choice_routes.router, event_routes.router, study_routes.router, _health):  # the most frequent requests first
-        app.include_router(router)
     pages(app)
     app.add_middleware(Guard, tokens=tokens, limits=limits)
     _require_tokens(app)

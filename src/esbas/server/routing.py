@@ -52,12 +52,20 @@ class Service:
         self.studies, self.limits = studies, limits
         self.stopping = False
         self.streams = 0
-        self._slow = anyio.CapacityLimiter(limits.slow_requests)
+        self._slow, self._slowest = anyio.CapacityLimiter(limits.slow_requests), anyio.CapacityLimiter(limits.explanations)
         self._last: dict[str, tuple[float, int]] = {}  # of studies with streams: when it was read, the number of the last event
 
-    async def slowly(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+    async def slowly(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run a function that may take long in a thread. Few do at a time, so that quick requests are not kept waiting."""
-        return await anyio.to_thread.run_sync(partial(function, *arguments, **named), limiter=self._slow)
+        return await anyio.to_thread.run_sync(partial(function, *arguments), limiter=self._slow)
+
+    async def very_slowly(self, function: Callable[..., T], *arguments: Any) -> T:
+        """The same for a function that may take half a minute."""
+        return await anyio.to_thread.run_sync(partial(function, *arguments), limiter=self._slowest)
+
+    def stop(self) -> None:
+        """End the streams."""
+        self.stopping = True
 
     async def last(self, name: str) -> int:
         """The number of the last event of a study. All its streams together read it once in `poll_seconds`."""

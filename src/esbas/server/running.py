@@ -31,7 +31,7 @@ class StudyServer(uvicorn.Server):
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.state.service.stopping = True
+        self._app.state.stop()
         await super().shutdown(sockets)
 
 

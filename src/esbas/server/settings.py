@@ -20,7 +20,9 @@ class ServiceLimits:
     open_studies: int = 100
     """Studies that are kept in memory, each with a connection to the store; the others are opened when they are needed."""
     slow_requests: int = 4
-    """Requests at a time that may take long: explanations, pages of the log, reading for streams. Others wait."""
+    """Requests at a time that may take a while: pages of the log, descriptions, reading for streams. Others wait."""
+    explanations: int = 2
+    """Explanations of earlier choices at a time. Others wait."""
     streams: int = 100
     """Streams of events at a time."""
     stream_seconds: float = 300.0

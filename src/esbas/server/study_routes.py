@@ -56,7 +56,8 @@ async def history(
 @router.get("/{study}/explain", response_model=ExplainAnswer, summary="Explain the next choice, or an earlier one")
 async def explain(request: Request, study: StudyName, choice: ChoiceNumber = None) -> Answer:
     """Per arm: what the selector knows, or, with `choice`, what it knew when it made that choice."""
-    return Answer(await service_of(request).slowly(_explained, studies_of(request), study, choice))
+    run = service_of(request).slowly if choice is None else service_of(request).very_slowly
+    return Answer(await run(_explained, studies_of(request), study, choice))
 
 
 @router.get("/{study}/choices/{number}", response_model=ChoiceEventsAnswer, summary="What happened to a choice")
