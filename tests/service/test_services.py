@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 
 import esbas
@@ -22,7 +23,7 @@ from esbas.server.settings import ServiceLimits
 from esbas.server.tokens import TokenFile
 from esbas.store import replay
 from processes import WAIT, wait_until
-from service.serving import ARMS, error_of, free_port, process, send, serving
+from service.serving import ARMS, error_of, free_port, path_of, process, send, serving
 from store.servers import postgresql
 
 pytestmark = pytest.mark.services
@@ -157,3 +158,19 @@ def test_a_service_on_postgresql_survives_a_crash_of_the_database():
         assert [event.kind for event in study.history()] == ["asked", "told"]
         assert error_of(send(url, "GET", "/v1/studies/%00")) == (422, "InvalidValueError")
         assert client.health()["status"] == "ok"
+
+
+def test_a_client_that_does_not_read_its_stream_is_given_up(store):
+    limits = ServiceLimits(streams=1, stream_seconds=0.5, poll_seconds=0.01)
+    with serving(store, limits=limits) as url, Client(url) as client:
+        study = client.study("large", selector="uniform", arms=ARMS)
+        rng = np.random.default_rng(0)
+        for _ in range(120):
+            study.ask(context=rng.random(10_000))
+        parts = urlsplit(url)
+        with socket.create_connection((parts.hostname, parts.port), WAIT) as silent:
+            silent.sendall(f"GET {path_of('large', '/events')} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode())
+            assert silent.recv(12) == b"HTTP/1.1 200"
+            rest = path_of("large", "/events?after=120")
+            assert send(url, "GET", rest)[0] == 429
+            wait_until(lambda: send(url, "GET", rest)[0] == 200, "its end")

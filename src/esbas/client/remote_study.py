@@ -37,7 +37,7 @@ _EVENT = {
     "data": {str: Any},
     str: Any,
 }
-PAGE = 2000  # events that are read at a time
+PAGE = 1000  # events that are read at a time
 REFUSED = 1.0  # seconds until a stream that was refused is requested again
 
 

@@ -13,7 +13,7 @@ from esbas.server.routing import ERRORS, Service, StudyName, event_data, service
 from esbas.server.study_routes import After
 from esbas.store import Event
 
-CHUNK = 500  # events that are read at a time
+CHUNK = 100  # events that are read at a time
 QUIET = 15.0  # seconds without events until a comment is sent, so that proxies keep the connection
 router = APIRouter(prefix="/v1/studies/{study}", tags=["events"], responses=ERRORS)
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -57,7 +57,10 @@ class CountedStream(StreamingResponse):
 
     async def __call__(self, *arguments: Any) -> None:
         try:
-            await super().__call__(*arguments)
+            async with asyncio.timeout(2 * self._service.limits.stream_seconds):  # a client that reads nothing keeps it waiting
+                await super().__call__(*arguments)
+        except TimeoutError:
+            pass  # the server closes the connection
         finally:
             self._service.streams -= 1
 
@@ -67,7 +70,8 @@ async def _stream(service: Service, study: str, after: int, events: list[Event])
     yield "retry: 1000\n\n"  # milliseconds until a browser connects again
     while True:
         if events:
-            yield "".join(map(_text, events))
+            for event in events:
+                yield _text(event)
             after, sent = events[-1].seq, time.monotonic()
         elif time.monotonic() > sent + QUIET:
             yield ": still here\n\n"

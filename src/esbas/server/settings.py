@@ -29,7 +29,7 @@ class ServiceLimits:
     """Seconds until a stream ends. Clients then continue with the header Last-Event-ID."""
     poll_seconds: float = 0.25
     """Seconds between two looks at the log of a study that has streams."""
-    page: int = 2000
+    page: int = 1000
     """Events in an answer."""
 
     def __post_init__(self) -> None:
