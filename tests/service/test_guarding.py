@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import socket
-import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,6 +15,7 @@ from esbas.client import Client
 from esbas.errors import InvalidValueError, ServiceError, TrustError
 from esbas.server.settings import ServiceLimits
 from esbas.server.tokens import TokenFile, read_tokens
+from processes import wait_until
 from service.serving import ARMS, error_of, path_of, send, serving
 
 WRITE, READ, OLD = "write-0123456789abcdef", "read-0123456789abcdef", "old-0123456789abcdef"
@@ -140,32 +140,26 @@ def test_a_body_that_never_arrives_is_given_up(store):
 
 
 def test_too_many_requests_wait(store):
-    with serving(store, limits=ServiceLimits(rate=20.0)) as url:
-        answers = [send(url, "GET", "/v1/studies") for _ in range(60)]
+    with serving(store, limits=ServiceLimits(rate=1.0)) as url:
+        answers = [send(url, "GET", "/v1/studies") for _ in range(8)]
         refused = [answer for answer in answers if answer[0] == 429]
-        assert len(refused) > 5
+        assert len(refused) >= 3
         assert all(error_of(answer) == (429, "TooManyRequests") and answer[1]["retry-after"] == "1" for answer in refused)
-        started = time.monotonic()
         with Client(url) as client:
             assert client.studies() == []  # repeated by the client
-        assert time.monotonic() - started < 30
 
 
 def test_streams_are_limited(store):
-    with serving(store, limits=ServiceLimits(streams=1, poll_seconds=0.01)) as url, Client(url) as client:
+    with serving(store, limits=ServiceLimits(streams=1, stream_seconds=0.5, poll_seconds=0.01)) as url, Client(url) as client:
         study = client.study("one stream", selector="uniform", arms=ARMS)
         study.ask()
         followed = study.follow()
         assert next(followed).seq == 1
-        assert error_of(send(url, "GET", path_of("one stream", "/events"))) == (429, "TooManyRequests")
+        place = path_of("one stream", "/events")
+        assert error_of(send(url, "GET", place)) == (429, "TooManyRequests")
+        assert error_of(send(url, "GET", place, headers={"last-event-id": "x"})) == (422, "InvalidValueError")
         followed.close()
-        for _ in range(100):  # the service sees that the client is gone
-            study.ask()
-            status = send(url, "GET", path_of("one stream", "/events?after=10000000"), headers={"last-event-id": "x"})[0]
-            assert status == 422
-            with contextlib.closing(study.follow()) as again, contextlib.suppress(ServiceError):
-                assert next(again).seq == 1
-                break
+        wait_until(lambda: send(url, "GET", place)[0] == 200, "the end of the first stream")
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,13 @@ def test_a_service_on_postgresql_survives_a_crash_of_the_database():
     with postgresql(sync=False) as database, serving(database.url) as url, Client(url, patience=0.0) as client:
         study = client.study("kept / ' <b>", selector="ssbas", arms=ARMS)
         choice = study.ask(key="first")
+        followed = study.follow()
+        assert next(followed).kind == "asked"
         database.stop()
         with pytest.raises(StoreError, match="PostgreSQL must be reachable"):
             study.tell(choice, 1.0, key="second")
+        with pytest.raises(StoreError, match="PostgreSQL must be reachable"):
+            next(followed)
         assert send(url, "GET", "/healthz")[0] == 503
         database.start()
         study.tell(choice, 1.0, key="second")

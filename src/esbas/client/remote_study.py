@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from esbas import schema
 from esbas.client.connection import Connection, checked, part, read_answer
-from esbas.errors import ServiceError
+from esbas.errors import ServiceError, StoreError
 from esbas.selectors import Choice
 from esbas.store.events import Event
 from esbas.store.requests import check_arms, check_context, check_log_probs, check_name, check_value, number_of
@@ -130,7 +130,7 @@ class RemoteStudy:
                         event = event_of(read_answer(line.removeprefix("data: ")))
                         yield event
                         after = event.seq
-            except ServiceError:
+            except (ServiceError, StoreError):
                 if seen == after:  # the stream was refused: raise an error if the service is gone, or try again
                     self.counts()
                     time.sleep(REFUSED)

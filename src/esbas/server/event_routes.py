@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response, StreamingResponse
 
+from esbas.errors import EsbasError
 from esbas.server.answers import error_answer, to_json
 from esbas.server.routing import ERRORS, Service, StudyName, event_data, service_of
 from esbas.server.study_routes import After
@@ -76,15 +77,18 @@ async def _stream(service: Service, study: str, after: int, events: list[Event])
         elif time.monotonic() > sent + QUIET:
             yield ": still here\n\n"
             sent = time.monotonic()
-        while not events or len(events) < CHUNK:  # there may be no more: wait
+        try:
+            while len(events) < CHUNK and time.monotonic() <= sent + QUIET:  # there may be no more: wait
+                if service.stopping or time.monotonic() > end:
+                    return
+                await asyncio.sleep(service.limits.poll_seconds)
+                if await service.last(study) > after:
+                    break
             if service.stopping or time.monotonic() > end:
                 return
-            await asyncio.sleep(service.limits.poll_seconds)
-            if await service.last(study) > after or time.monotonic() > sent + QUIET:
-                break
-        if service.stopping or time.monotonic() > end:
+            events = await service.slowly(_read, service, study, after)
+        except EsbasError:  # the store fails: the client connects again, and gets the error as an answer
             return
-        events = await service.slowly(_read, service, study, after)
 
 
 def _text(event: Event) -> str:
