@@ -62,7 +62,8 @@ COMMANDS = {
     "study compare": Command(
         "esbas.studies.compare:CompareSelectors", "What another selector would have achieved on the log of a study."
     ),
-    "serve": Command("esbas.server.command:Serve", "Serve the studies of a store over HTTP."),
+    "serve": Command("esbas.server.command:Serve", "Serve the studies of a store over HTTP, with a page that shows them."),
+    "board": Command("esbas.server.board_command:Board", "Show trainings in a browser, while they run or afterwards."),
     "demo": Command("esbas.experiments.demo:Demo", "SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
         "esbas.experiments.play:Play", "Take part in the paper's negotiation dialogue, as the user or as the system."

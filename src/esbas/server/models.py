@@ -187,6 +187,26 @@ class HistoryAnswer(BaseModel):
     last: Count = Field(description="The number of the last event of the study.")
 
 
+class ArmTotalsAnswer(BaseModel):
+    """What happened to an arm in the rounds `part * width + 1` to `(part + 1) * width`."""
+
+    part: Count
+    arm: str
+    asked: Count = Field(description="How often it was chosen.")
+    told: Count = Field(description="How many of these choices have a value.")
+    sum: float | None = Field(description="The sum of the values, minus `origin` each.")
+    squares: float | None = Field(description="The sum of the squares of the same differences.")
+
+
+class OverviewAnswer(BaseModel):
+    """The whole log in a few hundred numbers."""
+
+    last: Count = Field(description="The number of the last event that is contained.")
+    width: Count = Field(description="Rounds in a part.")
+    origin: float
+    totals: list[ArmTotalsAnswer]
+
+
 class ExplainAnswer(BaseModel):
     """What the next choice, or an earlier one, depends on."""
 

@@ -1,31 +1,61 @@
-"""Pages for people: what this service is, and its routes. Nothing is loaded from other sites."""
+"""Pages for people: the board, and a list of the routes. Nothing is loaded from other sites."""
 
+import os
 from html import escape
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
+from fastapi.staticfiles import StaticFiles
 
-_HEADERS = {
+BOARD = Path(__file__).parent / "board"
+_ALWAYS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
+_BOARD_HEADERS = _ALWAYS | {
+    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+    "cache-control": "no-cache",  # after an update of esbas, browsers ask for the new files
+}
+_DOCS_HEADERS = _ALWAYS | {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
 }
 
 
 def add_pages(app: FastAPI) -> None:
-    """Serve `/` and `/docs`. An application with other pages passes another function to `create_app`."""
-    app.add_api_route("/", _start, include_in_schema=False)
+    """Serve the board of studies at `/`, and `/docs`. An application with other pages passes another function to `create_app`."""
+    add_board(app, source="studies")
     app.add_api_route("/docs", _docs, include_in_schema=False)
+
+
+def add_board(app: FastAPI, *, source: str) -> None:
+    """Serve the board at `/` and its files in `/static/`.
+
+    Args:
+        app: the application.
+        source: what the board shows, "studies" or "trainings": it reads `/v1/SOURCE`.
+    """
+
+    async def start() -> Response:
+        text = (BOARD / "index.html").read_text("utf-8")
+        return HTMLResponse(text.replace('content="studies"', f'content="{source}"'), headers=_BOARD_HEADERS)
+
+    app.add_api_route("/", start, include_in_schema=False)
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
+    app.mount("/static", BoardFiles(directory=BOARD))
 
 
-async def _start() -> Response:
-    return _page("<p>This service chooses among algorithms for live systems: it serves the studies of a store over HTTP.</p>")
+class BoardFiles(StaticFiles):
+    """The files of the board, with the headers that keep browsers from running anything else."""
+
+    def file_response(self, full_path: str | os.PathLike[str], *arguments: Any, **options: Any) -> Response:
+        answer = super().file_response(full_path, *arguments, **options)
+        answer.headers.update(_BOARD_HEADERS)
+        return answer
 
 
 async def _docs(request: Request) -> Response:
-    return _page(_table(request.app.openapi()))
+    text = resources.files("esbas.server").joinpath("page.html").read_text("utf-8")
+    return HTMLResponse(text.replace("<!-- content -->", _table(request.app.openapi())), headers=_DOCS_HEADERS)
 
 
 async def _icon() -> Response:
@@ -39,8 +69,3 @@ def _table(schema: dict[str, Any]) -> str:
         for method, each in methods.items()
     ]
     return f"<table><thead><tr><th>method<th>path<th>what it does</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _page(content: str) -> Response:
-    text = resources.files("esbas.server").joinpath("page.html").read_text("utf-8")
-    return HTMLResponse(text.replace("<!-- content -->", content), headers=_HEADERS)

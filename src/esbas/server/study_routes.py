@@ -13,12 +13,15 @@ from esbas.server.models import (
     ExplainAnswer,
     HistoryAnswer,
     OpenRequest,
+    OverviewAnswer,
     StudiesAnswer,
     StudyAnswer,
 )
 from esbas.server.open_studies import OpenStudies
 from esbas.server.routing import ERRORS, StudyName, event_data, service_of, studies_of
 from esbas.store import StudyRow
+from esbas.store.overview import overview
+from esbas.store.requests import check_name
 
 After = Annotated[int, Query(ge=0, le=LARGEST, description="Only events with larger numbers.")]
 ChoiceNumber = Annotated[int | None, Query(ge=1, le=LARGEST, description="The number of a choice. Default: the next one.")]
@@ -51,6 +54,16 @@ async def history(
     """The events after the event number `after`. To continue, pass the number of the last one that was returned."""
     most = min(limit, service_of(request).limits.page)
     return Answer(await service_of(request).slowly(_page, studies_of(request), study, after, most))
+
+
+@router.get("/{study}/overview", response_model=OverviewAnswer, summary="Sum up the log")
+async def sum_up(
+    request: Request,
+    study: StudyName,
+    parts: Annotated[int, Query(ge=1, le=1000, description="In how many parts, of equally many rounds, at most.")] = 200,
+) -> Answer:
+    """Per part and arm: how often it was chosen, and the sums from which the mean of its values and their spread follow."""
+    return Answer(await service_of(request).very_slowly(_summed_up, studies_of(request), study, parts))
 
 
 @router.get("/{study}/explain", response_model=ExplainAnswer, summary="Explain the next choice, or an earlier one")
@@ -116,6 +129,15 @@ def _described(studies: OpenStudies, name: str) -> dict[str, Any]:
 def _page(studies: OpenStudies, name: str, after: int, limit: int) -> dict[str, Any]:
     with studies.use(name) as study:
         return {"events": list(map(event_data, study.history(after=after, limit=limit))), "last": study.last()}
+
+
+def _summed_up(studies: OpenStudies, name: str, parts: int) -> dict[str, Any]:
+    """Reads with the connection that requests of clients do not use: a long log takes seconds."""
+    check_name(name, "the name of a study")
+    with studies.store.lock:
+        row = studies.store.get(name)
+    found = overview(studies.store, row.id, parts=parts)
+    return found._asdict() | {"totals": [each._asdict() for each in found.totals]}
 
 
 def _explained(studies: OpenStudies, name: str, choice: int | None) -> dict[str, Any]:

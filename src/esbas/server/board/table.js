@@ -1,0 +1,24 @@
+// A table in a box that scrolls sideways if it must, also by keyboard.
+
+import { html } from "./vendor/htm-preact-standalone.module.js";
+
+const NUMBER = /^[-–+.,\d\s%e]*$/;
+
+/** `table` has title, columns and rows of texts; `marked` is the number of a row that is emphasised, `mark` says why. */
+export function Table({ table }) {
+  const { title, columns, rows, marked, mark } = table;
+  if (rows.length === 0) return html`<p class="quiet">None.</p>`;
+  const numeric = columns.map((_, k) => k > 0 && rows.every(row => NUMBER.test(row[k])));
+  const kind = k => (numeric[k] ? "number" : "");
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${title}>
+    <table>
+      <caption class="unseen">${title}</caption>
+      <thead><tr>${columns.map((name, k) => html`<th key=${k} scope="col" class=${kind(k)}>${name}</th>`)}</tr></thead>
+      <tbody>${rows.map((row, r) => html`<tr key=${r} class=${r === marked ? "marked" : ""}>
+        ${row.map((cell, k) => (k === 0
+          ? html`<th scope="row">${cell}${r === marked ? html` <span class="mark">${mark}</span>` : null}</th>`
+          : html`<td class=${kind(k)}>${cell}</td>`))}
+      </tr>`)}</tbody>
+    </table>
+  </div>`;
+}
