@@ -20,7 +20,13 @@ ARMS = ["rules", "small", "large"]
 @contextlib.contextmanager
 def serving(store: str, **options) -> Iterator[str]:
     """The URL of a service in a thread of this process, which is stopped after the block."""
-    app = create_app(store, **options)
+    with running_app(create_app(store, **options)) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def running_app(app) -> Iterator[str]:
+    """The same for any application."""
     with listen("127.0.0.1", 0) as place:
         server = StudyServer(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)

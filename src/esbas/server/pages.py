@@ -13,12 +13,10 @@ from fastapi.staticfiles import StaticFiles
 BOARD = Path(__file__).parent / "board"
 _ALWAYS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 _BOARD_HEADERS = _ALWAYS | {
-    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "cache-control": "no-cache",  # after an update of esbas, browsers ask for the new files
 }
-_DOCS_HEADERS = _ALWAYS | {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-}
+_DOCS_HEADERS = _ALWAYS | {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}
 
 
 def add_pages(app: FastAPI) -> None:

@@ -11,8 +11,9 @@ import numpy as np
 
 from esbas.columns import Array
 from esbas.reporting import estimates
+from esbas.reporting.figures import observed
 from esbas.reporting.results import CONFIG
-from esbas.training.folder import TrainingFolder, open_without_task
+from esbas.training.folder import TrainingFolder, open_without_task, task_of
 from esbas.training.reports import curves
 from esbas.training.reports.training_report import MEMBER_HEADER, TrainingSummary
 from esbas.training.runs.episode_log import Episodes
@@ -60,7 +61,12 @@ class WatchedTraining:
 
     def _read(self) -> dict[str, Any]:
         training = self._training = open_without_task(self.folder, trust=self._trust)  # seeds and budget can be extended
-        changed = [path.stat().st_mtime for seed in training.seeds for path in [run_folder(self.folder, seed) / _FILES[0]] if path.exists()]
+        changed = [
+            path.stat().st_mtime
+            for seed in training.seeds
+            for path in [run_folder(self.folder, seed) / _FILES[0]]
+            if path.exists()
+        ]
         return training_data(training) | {"changed": max(changed, default=None)}
 
     def _stamp(self) -> object:
@@ -94,13 +100,13 @@ def training_data(training: TrainingFolder) -> dict[str, Any]:
     budget = f"{plan.steps:,} steps" if plan.steps else f"{plan.episodes or 0:,} episodes"
     parts = [run.steps[-1] / plan.steps if plan.steps else len(run) / (plan.episodes or 1) for run in runs]
     finished = all(is_finished(training.folder, seed) for seed in training.seeds)
-    faults = [
+    faults: list[dict[str, Any]] = [
         {"seed": seed, "episode": episode, "learner": learner, "where": where, "dismissed": dismissed, "message": message}
         for seed, found in summary.faults.items()
         for episode, learner, where, dismissed, message in found
     ]
     return {
-        "task": plan.env_id,
+        "task": task_of(training.folder),
         "selector": plan.selector,
         "objective": summary.unit,
         "maximize": summary.objective.maximize,
@@ -140,7 +146,9 @@ def _curves(runs: Sequence[Episodes], names: Sequence[str]) -> dict[str, Any]:
         mean[columns], half[columns] = estimates(values[:count, columns])
         control[:, columns] = shares[:count][:, :, columns].mean(axis=0)
     now = np.mean([curves.shares(run, names, run.steps[-1:])[:, 0] for run in runs], axis=0)
-    listed = {"mean": _floats(mean), "low": _floats(mean - half), "high": _floats(mean + half)}
+    within = observed(np.concatenate([run.values for run in runs]))
+    low, high = np.clip(mean - half, *within), np.clip(mean + half, *within)
+    listed = {"mean": _floats(mean), "low": _floats(low), "high": _floats(high)}
     by_name = {name: _floats(row) for name, row in zip(names, control, strict=True)}
     return {
         "values": {"steps": at.tolist(), **listed},

@@ -36,7 +36,9 @@ def list_trainings(request: Request) -> Answer:
 def training(request: Request, number: Annotated[int, Path(ge=1)]) -> Answer:
     trainings: tuple[WatchedTraining, ...] = request.app.state.trainings
     if number > len(trainings):
-        raise UnknownNameError(f"a training must be one of the {len(trainings)} of this board, but {number} is not: see /v1/trainings")
+        raise UnknownNameError(
+            f"a training must be one of the {len(trainings)} of this board, but {number} is not: see /v1/trainings"
+        )
     try:
         return Answer(trainings[number - 1].data())
     except EsbasError as error:  # a file that is damaged, or missing at the moment

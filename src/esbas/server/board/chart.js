@@ -94,7 +94,7 @@ function options({ series, stacked }, element) {
     cursor: { drag: { x: false, y: false }, y: false, points: { show: !stacked } },
     scales: { x: { time: false }, y: stacked ? { range: [0, 100] } : {} },
     axes: [
-      { ...axis, values: (_, marks) => marks.map(number), space: 60 },
+      { ...axis, values: (_, marks) => marks.map(number), space: 60, size: 32 },
       { ...axis, values: (_, marks) => marks.map(mark => (stacked ? `${mark} %` : number(mark))), size: 58 },
     ],
   };

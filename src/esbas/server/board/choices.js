@@ -25,17 +25,18 @@ export function Choices({ feed, choices }) {
   return html`<section>
     <h3>Choices</h3>
     <form class="row" onSubmit=${submit}>
-      <label>Why was the arm of choice <input inputmode="numeric" size="8" pattern="[1-9][0-9]{0,14}" value=${entry} onInput=${event => setEntry(event.target.value)} /> chosen?</label>
-      <button>Explain</button>
+      <label>Any choice, by its number <input inputmode="numeric" size="8" pattern="[1-9][0-9]{0,14}" value=${entry} onInput=${event => setEntry(event.target.value)} /></label>
+      <button>Why this arm?</button>
     </form>
+    <div class="columns">
     <ol class="choices" aria-label="Last choices, the newest first" onKeyDown=${move}>
       ${choices.map(each => html`<li key=${each.number}><button type="button" tabindex=${each.number === first ? 0 : -1} aria-pressed=${each.number === asked}
         onFocus=${() => setFocused(each.number)} onClick=${() => setAsked(each.number)}>
         <span class="number">${number(each.number)}</span> <span class="name">${each.arm}</span> <span class="quiet">${each.state}</span> <span class="quiet">${clock(each.at)}</span>
       </button></li>`)}
     </ol>
-    ${choices.length === 0 && html`<p class="quiet">None yet.</p>`}
-    <div aria-live="polite">${answer && html`<${Explanation} answer=${answer} />`}</div>
+    <div aria-live="polite">${answer ? html`<${Explanation} answer=${answer} />` : html`<p class="quiet">${choices.length ? "Select a choice to see why its arm was chosen." : "None yet."}</p>`}</div>
+    </div>
   </section>`;
 }
 

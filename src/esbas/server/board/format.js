@@ -18,7 +18,7 @@ export function percent(value) {
 
 /** A duration in its largest unit. */
 export function duration(seconds) {
-  const size = Math.max(0, Math.round(seconds));
+  const size = Math.max(0, seconds < 10 ? Math.round(10 * seconds) / 10 : Math.round(seconds));
   if (size < 100) return `${size} s`;
   if (size < 6000) return `${Math.round(size / 60)} min`;
   return size < 172800 ? `${Math.round(size / 3600)} h` : `${Math.round(size / 86400)} days`;

@@ -20,21 +20,20 @@ export function Panel({ feed, theme, id }) {
 }
 
 function Content({ view, feed, theme }) {
+  const [first, ...others] = view.tables;
   return html`
     ${view.now && html`<p class="now"><strong>${view.now.arm}</strong>${view.now.text}<strong>${view.now.last}</strong>.</p>`}
     <dl class="facts">${view.facts.map(([term, text]) => html`<div key=${term}><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>
-    <div class="columns">
-      ${view.charts.map(chart => html`<${Chart} key=${chart.title} chart=${chart} theme=${theme} />`)}
-    </div>
-    <div class="columns">
-      <section><h3>${view.arms.title}</h3>${view.arms.note && html`<p class="quiet">${view.arms.note}</p>`}<${Table} table=${view.arms} /></section>
-      ${view.choices && html`<${Choices} feed=${feed} choices=${view.choices} />`}
-    </div>
-    <div class="columns">
-      ${view.tables.map(table => html`<section key=${table.key ?? table.title.split(":")[0]}>
-        <h3>${table.title}</h3>
-        ${table.note && html`<p class="quiet">${table.note}</p>`}
-        <${Table} table=${table} />
-      </section>`)}
-    </div>`;
+    <div class="columns">${view.charts.map(chart => html`<${Chart} key=${chart.title} chart=${chart} theme=${theme} />`)}</div>
+    <div class="columns"><${Titled} table=${view.arms} /><${Titled} table=${first} /></div>
+    ${view.choices && html`<${Choices} feed=${feed} choices=${view.choices} />`}
+    <div class="columns">${others.map((table, k) => html`<${Titled} key=${k} table=${table} />`)}</div>`;
+}
+
+function Titled({ table }) {
+  return html`<section>
+    <h3>${table.title}</h3>
+    ${table.note && html`<p class="quiet">${table.note}</p>`}
+    <${Table} table=${table} />
+  </section>`;
 }

@@ -8,6 +8,7 @@ const KEPT = 500; // events in memory
 const LISTED = 100; // rows of a table
 const OFTEN = 1500; // milliseconds between two requests for what events do not contain
 const SERIES = 8; // arms in a chart
+const DECISIVE = ["index", "probability", "value", "mean", "bonus", "spread"]; // columns of `explain` that are shown first
 
 export class StudyFeed {
   constructor(name, changed, failed) {
@@ -163,20 +164,21 @@ export class StudyFeed {
       each.data.until ? date(each.data.until) : "–", clock(each.at),
     ]);
     const who = claim ? `${claim.claimant} prepares epoch ${number(claim.epoch)}, until ${date(claim.until)} at the latest.` : "Nobody prepares an epoch.";
-    return { title: `Epoch ${number(epoch)}`, note: who, columns: ["epoch", "event", "claimant", "until", "at"], rows };
+    return { title: `Epoch ${number(epoch)}`, note: who, columns: ["epoch", "event", "claimant", "until", "at"], rows, empty: "" };
   }
 
   #last() {
     const rows = this.events.slice(-LISTED).reverse().map(each => [
       number(each.seq), words(each.kind), each.number === null ? "–" : number(each.number), each.arm ?? "–", number(each.value), clock(each.at), each.key ?? "–",
     ]);
-    return { title: "Last events", columns: ["event", "kind", "choice", "arm", "value", "at", "key"], rows, live: true };
+    return { title: "Last events", columns: ["event", "kind", "choice", "arm", "value", "at", "key"], rows };
   }
 }
 
 /** The answer of `explain` as a table. */
 export function armTable(explained) {
-  const columns = [...new Set(Object.values(explained).flatMap(Object.keys))];
+  const found = [...new Set(Object.values(explained).flatMap(Object.keys))];
+  const columns = [...DECISIVE.filter(each => found.includes(each)), ...found.filter(each => !DECISIVE.includes(each))];
   const rows = Object.entries(explained).map(([arm, row]) => [arm, ...columns.map(column => (column in row ? number(row[column]) : ""))]);
   return { columns: ["arm", ...columns.map(words)], rows };
 }
