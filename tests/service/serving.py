@@ -18,16 +18,16 @@ ARMS = ["rules", "small", "large"]
 
 
 @contextlib.contextmanager
-def serving(store: str, **options) -> Iterator[str]:
+def serving(store: str, *, port: int = 0, **options) -> Iterator[str]:
     """The URL of a service in a thread of this process, which is stopped after the block."""
-    with running_app(create_app(store, **options)) as url:
+    with running_app(create_app(store, **options), port=port) as url:
         yield url
 
 
 @contextlib.contextmanager
-def running_app(app) -> Iterator[str]:
+def running_app(app, *, port: int = 0) -> Iterator[str]:
     """The same for any application."""
-    with listen("127.0.0.1", 0) as place:
+    with listen("127.0.0.1", port) as place:
         server = StudyServer(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
         thread.start()
