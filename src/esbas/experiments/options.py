@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 from esbas.engine import Finished, run_parts
 from esbas.errors import require
 from esbas.reporting import Results
+from esbas.reporting.files import plain
+from esbas.reporting.results import CONFIG, read_config
 
 NOT_DECISIVE = ("jobs", "engine", "out")
 """Options that do not change the results."""
@@ -34,10 +36,12 @@ class SweepOptions(ABC):
     Class attributes:
         command: the command that runs the experiment. By default `esbas reproduce module:Class`.
         min_runs: the smallest number of runs.
+        extensible: options that may change in a results folder: what is there stays valid, and what is missing is added.
     """
 
     command: ClassVar[str]
     min_runs: ClassVar[int] = 1
+    extensible: ClassVar[tuple[str, ...]] = ()
 
     runs: int = 100
     """Independent runs of each method."""
@@ -69,11 +73,22 @@ class SweepOptions(ABC):
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_DECISIVE}
 
     def open_results(self) -> Results:
-        """Check the options, then open the results folder. A folder with the results of other settings is refused."""
+        """Check the options, then open the results folder.
+
+        A folder with the results of other settings is refused, unless only `extensible` ones differ.
+        """
         self.check()
         name = re.split(r"[\s.:]", self.command)[-1].lower()
-        folder = Path(f"esbas-{name}") if self.out is None else self.out
-        return Results(folder, command=self.command, config=self.settings())
+        folder, settings = Path(f"esbas-{name}") if self.out is None else self.out, plain(self.settings())
+        if (folder / CONFIG).is_file():
+            about = read_config(folder)
+            before = about["config"]
+            changed = [name for name in settings if before.get(name) != settings[name]]
+            if about["command"] == self.command and changed and set(changed) <= set(self.extensible):
+                results = Results(folder, command=self.command, config=before)
+                results.change(settings, earlier={name: before.get(name) for name in changed})
+                return results
+        return Results(folder, command=self.command, config=settings)
 
     def run_parts(
         self,
