@@ -1,0 +1,89 @@
+"""The connection to a Ray cluster. This is the only module that imports ray when it is loaded."""
+
+import importlib
+import logging
+import os
+import signal
+import threading
+from typing import Any
+
+from esbas.engine.protocol import Resources
+from esbas.errors import EngineError, MissingExtraError
+
+GIGABYTE = 10**9
+_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # no statistics are sent
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # jobs without GPUs keep CUDA_VISIBLE_DEVICES
+}
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: the addresses of all nodes are 127.0.0.1; read when ray is imported
+_connected_to: list[str | None] = []  # the address, while this module holds a connection
+
+
+def import_ray(address: str | None) -> Any:
+    """The package ray. If no cluster is named, a cluster that it starts is not visible to other machines."""
+    for name, value in (_SETTINGS | ({_LOOPBACK: "0"} if address is None else {})).items():
+        os.environ.setdefault(name, value)
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        message = f"--engine ray needs {error.name or 'ray'}, which is not installed"
+        raise MissingExtraError(f"{message}: pip install 'esbas[ray]'") from error
+
+
+def connect(address: str | None) -> Any:
+    """Connect this process to the cluster, or start Ray on this machine if there is no address. Returns the package ray.
+
+    A connection that exists already is used: `ray.init` has many options. It lasts until `ray.shutdown()` or the end of the
+    process, since starting Ray takes seconds.
+    """
+    ray = import_ray(address)
+    if ray.is_initialized():
+        if _connected_to and _connected_to[-1] != address:
+            message = f"a process uses one Ray cluster, but is connected to {_connected_to[-1] or 'that of this machine'}"
+            raise EngineError(f"{message} instead of {address or 'that of this machine'}: call ray.shutdown() in between")
+        return ray
+    options: dict[str, Any] = {"address": "local", "include_dashboard": False} if address is None else {"address": address}
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # of many kinds: no cluster, another version of Ray or of Python
+        where = "start on this machine" if address is None else f"be reachable at {address!r}"
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        remedy = "see its logs" if address is None else "start it with `ray start --head`, or check the address"
+        raise EngineError(f"Ray must {where}, but {reason}: {remedy}") from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # ray.init replaces it
+    _connected_to[:] = [address]
+    return ray
+
+
+def thread_limits(cpus: float) -> dict[str, str]:
+    """Environment variables that keep libraries from using more threads than the CPUs of a job."""
+    count = str(max(1, int(cpus)))
+    names = "OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA", "VECLIB_MAXIMUM"
+    return {f"{name}_{'THREADS' if name.startswith('VECLIB') else 'NUM_THREADS'}": count for name in names}
+
+
+def task_options(resources: Resources) -> dict[str, Any]:
+    """The options of a Ray task that runs a job. The engine itself decides about running a job again."""
+    options: dict[str, Any] = {
+        "num_cpus": resources.cpus,
+        "num_gpus": resources.gpus,
+        "max_retries": 0,
+        "scheduling_strategy": "SPREAD",
+        "runtime_env": {"env_vars": thread_limits(resources.cpus)},
+    }
+    return options | ({"memory": int(resources.memory * GIGABYTE)} if resources.memory else {})
+
+
+def missing_resources(ray: Any, resources: Resources) -> str:
+    """Why no machine of the cluster can run a job, in words; "" if one can."""
+    wanted = {"CPU": resources.cpus, "GPU": resources.gpus, "memory": resources.memory * GIGABYTE}
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if any(all(machine.get(name, 0) >= amount for name, amount in wanted.items()) for machine in machines):
+        return ""
+    most = {name: max((machine.get(name, 0) for machine in machines), default=0) for name in wanted}
+    has = f"{most['CPU']:g} CPUs, {most['GPU']:g} GPUs and {most['memory'] / GIGABYTE:.1f} GB"
+    asked = f"cpus={resources.cpus:g} gpus={resources.gpus:g} memory={resources.memory:g}"
+    return f"a job must fit on a machine, but it asks for {asked}, and the largest machines have {has}"
