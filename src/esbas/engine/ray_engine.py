@@ -93,12 +93,7 @@ class _Attempts:
     """The jobs that are running, and how often each was lost."""
 
     def __init__(
-        self,
-        ray: Any,
-        function: Callable[..., Any],
-        jobs: list[Job],
-        resources: Resources,
-        report: Callable[[str, Any], None],
+        self, ray: Any, function: Callable[..., Any], jobs: list[Job], resources: Resources, report: Callable[[str, Any], None]
     ) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -37,7 +37,7 @@ class JobPacker:
         """The job, and references to the shared values that it needs. Whatever pickling raises is raised."""
         shared = list(dict.fromkeys(id(value) for value in _parts(job.arguments) if self._is_shared(id(value))))
         content = io.BytesIO()
-        _Pickler(content, shared).dump((self._function, job.arguments))
+        _Pickler(content, shared).dump((self._function, job.arguments))  # type: ignore[no-untyped-call]
         return content.getvalue(), [self._references[key] for key in shared]
 
     def _is_shared(self, key: int) -> bool:
@@ -63,9 +63,9 @@ def _parts(arguments: Iterable[Any]) -> Iterator[Any]:
             yield from _parts((*value.args, *value.keywords.values()))
 
 
-class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # has no type hints
+class _Pickler(cloudpickle.Pickler):
     def __init__(self, file: io.BytesIO, shared: Sequence[int]) -> None:
-        super().__init__(file)
+        super().__init__(file)  # type: ignore[no-untyped-call]
         self._numbers = {key: number for number, key in enumerate(shared)}
 
     def persistent_id(self, value: Any) -> int | None:
