@@ -4,7 +4,19 @@ from pathlib import Path
 
 import numpy as np
 
-TASK = "train", "FrozenLake-v1", "--members", "tabular_q", "random", "--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1"
+TASK = (
+    "train",
+    "FrozenLake-v1",
+    "--members",
+    "tabular_q",
+    "random",
+    "--no-tensorboard",
+    "--checkpoint-every",
+    "0",
+    "--seeds",
+    "0",
+    "1",
+)
 TRAIN = *TASK, "--episodes", "150"
 LONG_TRAIN = *TASK, "--episodes", "5000"  # seconds: long enough for a kill in the middle
 GRIDWORLD = "reproduce", "gridworld", "--runs", "2", "--episodes", "3000"

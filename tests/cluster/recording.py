@@ -3,6 +3,7 @@
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import ClassVar
 
 from esbas.engine import Job, Outcome, find_engine
 from esbas.engine.protocol import ignore_report, never_stop
@@ -25,7 +26,7 @@ class Recording:
 
     remote = True
     engine = ""  # set by the fixture
-    nodes: dict[str, str] = {}  # by job
+    nodes: ClassVar[dict[str, str]] = {}  # by job
     gate: Path | None = None  # jobs wait for this file
     on_message = None  # called with the name of a job and a message
 

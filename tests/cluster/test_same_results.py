@@ -1,5 +1,6 @@
 """Sweeps and trainings on two nodes give the results of this machine, also if a node or the driver is killed."""
 
+import signal
 import sys
 import threading
 
@@ -11,7 +12,7 @@ from esbas.cli import main
 from esbas.training.display.status import Status
 from esbas.training.runs.clock import read_clock
 from esbas.training.runs.remote import RunUpdate
-from processes import wait_until
+from processes import WAIT, wait_until
 
 RECORDING = "--engine", "cluster.recording:Recording", "--jobs", "2"
 
@@ -57,7 +58,12 @@ def test_a_node_that_is_killed_in_the_middle_of_a_training(cluster, tmp_path):
     Recording.gate, second, after, killed = tmp_path / "gate", cluster.second.node_id, [], []
 
     def receive(name, message):
-        if isinstance(message, RunUpdate) and not killed and Recording.waiting()[name] == second and "clock.json" in message.names:
+        if (
+            isinstance(message, RunUpdate)
+            and not killed
+            and Recording.waiting()[name] == second
+            and "clock.json" in message.names
+        ):
             killed.extend([name, read_clock(tmp_path / "ray" / "runs" / f"seed-{message.seed}").episodes])
             cluster.kill_second()
         elif isinstance(message, Status) and killed and name == killed[0]:
@@ -88,16 +94,30 @@ def test_a_killed_driver_of_a_training_continues(cluster, tmp_path, launch):
     same_runs(tmp_path / "local", folder)
 
 
-def test_a_killed_driver_of_a_sweep_continues(cluster, tmp_path, launch, capsys):
+KILLED = """
+import os, signal, sys
+from esbas.cli import main
+from esbas.reporting import Results
+
+store = Results.store_part
+
+def store_and_die(*arguments):
+    store(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Results.store_part = store_and_die
+main(sys.argv[1:])
+"""
+
+
+def test_a_killed_driver_of_a_sweep_continues(cluster, tmp_path, launch):
     folder = tmp_path / "ray"
     command = [*GRIDWORLD, "--jobs", "2", "--out", str(folder)]
     assert main([*GRIDWORLD, "--out", str(tmp_path / "local")]) == 0
-    driver = launch([sys.executable, "-m", "esbas", *command, "--engine", cluster.engine], tmp_path / "log")
-    wait_until(lambda: list(folder.glob("parts/*.npz")) or driver.poll() is not None, "a stored part")
-    driver.kill()
-    driver.wait()
-    stored = {path.name.removesuffix(".npz") for path in folder.glob("parts/*.npz")}
-    assert stored
+    driver = launch([sys.executable, "-c", KILLED, *command, "--engine", cluster.engine], tmp_path / "log")
+    assert driver.wait(WAIT) == -signal.SIGKILL
+    (stored,) = folder.glob("parts/*.npz")
     assert main([*command, *RECORDING[:2]]) == 0
-    assert stored.isdisjoint(Recording.nodes)
+    assert len(Recording.nodes) > 1
+    assert stored.stem not in Recording.nodes
     same_parts(tmp_path / "local", folder)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing, suppress
@@ -15,6 +16,7 @@ from esbas.errors import EngineError, WorkerLostError
 
 TICK = 0.2  # seconds between two calls of `stop`
 EXCHANGES = 500  # visits of jobs to the mailbox per second
+GRACE = 2.0  # seconds after `stop` in which jobs that have started say so; the others are cancelled
 MOST_ENDS = 3  # how often a job may end its worker
 MOST_LOSSES = 10  # how often the machine of a job may be lost
 
@@ -81,6 +83,8 @@ class RayEngine:
                 for end in attempts.ended():
                     if isinstance(end, Outcome):
                         yield end
+                    elif end is None:
+                        continue
                     elif stopped:
                         yield Outcome(name=end.name, error=WorkerLostError(f"job {end.name!r} lost its worker while it stopped"))
                     else:
@@ -104,6 +108,8 @@ class _Attempts:
         self._packer = JobPacker(function, jobs, ray.put)
         self._running: dict[Any, tuple[int, Job]] = {}  # by the reference to the result
         self._names: dict[int, str] = {}  # of running attempts
+        self._known: set[int] = set()  # attempts that are known to have started
+        self._deadline: float | None = None  # after which attempts that are not are cancelled
         self._started = 0
         self._ends: dict[str, int] = {}
         self._losses: dict[str, int] = {}
@@ -111,8 +117,8 @@ class _Attempts:
         self._task = ray.remote(**task_options(resources))(run_attempt)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._mailbox = ray.remote(num_cpus=0, scheduling_strategy=here)(Mailbox).remote()
-        period = max(TICK, resources.jobs / EXCHANGES)
-        self._surroundings = ray.put(Surroundings(list(sys.path), _current_folder(), period))
+        self._period = max(TICK, resources.jobs / EXCHANGES)
+        self._surroundings = ray.put(Surroundings(list(sys.path), _current_folder(), self._period))
 
     def __len__(self) -> int:
         return len(self._running)
@@ -129,8 +135,13 @@ class _Attempts:
         self._running[reference] = self._started, job
         return None
 
-    def ended(self) -> Generator[Outcome | Job, None, None]:
-        """Wait a moment, deliver messages, and yield the outcomes of jobs that ended, and jobs that have to run again."""
+    def ended(self) -> Generator[Outcome | Job | None, None, None]:
+        """Wait a moment and deliver messages. Yields outcomes, jobs that have to run again, and None for those cancelled."""
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            self._deadline = None
+            for reference, (number, _) in self._running.items():
+                if number not in self._known:  # it waits for a machine
+                    self._ray.cancel(reference)
         done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=TICK)
         self._deliver()
         for reference in done:
@@ -141,6 +152,7 @@ class _Attempts:
 
     def stop(self) -> None:
         self._mailbox.stop.remote()
+        self._deadline = time.monotonic() + self._period + GRACE
 
     def close(self) -> None:
         """End what is running."""
@@ -154,13 +166,14 @@ class _Attempts:
             starts, messages = self._ray.get(self._mailbox.collect.remote())
         except self._ray.exceptions.RayError as error:
             raise EngineError(f"the Ray cluster must keep running, but {in_words(error)}: start it, then try again") from error
-        for _, start in starts:
+        for number, start in starts:
+            self._known.add(number)
             self._compare(start)
         for number, message in messages:
             if number in self._names:  # otherwise from a worker that was taken for lost
                 self._report(self._names[number], self._unpack(message))
 
-    def _end(self, reference: Any, job: Job) -> Outcome | Job:
+    def _end(self, reference: Any, job: Job) -> Outcome | Job | None:
         errors = self._ray.exceptions
         try:
             result = self._unpack(self._ray.get(reference))
@@ -168,6 +181,8 @@ class _Attempts:
             return self._lost(job, self._losses, MOST_LOSSES, f"its machine was lost {MOST_LOSSES} times", error)
         except (errors.WorkerCrashedError, errors.OutOfMemoryError) as error:
             return self._lost(job, self._ends, MOST_ENDS, f"it ended its worker {MOST_ENDS} times", error)
+        except errors.TaskCancelledError:
+            return None
         except Exception as error:  # what a worker cannot import, or this process cannot unpickle
             return Outcome(name=job.name, error=EngineError(f"job {job.name!r} must return, but {in_words(error)}"))
         self._compare(result.start)
