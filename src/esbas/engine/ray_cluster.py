@@ -10,6 +10,7 @@ from typing import Any
 from esbas.engine.protocol import Resources
 from esbas.errors import EngineError, MissingExtraError
 
+CLIENT_ATTEMPTS = 3
 GIGABYTE = 10**9
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no statistics are sent
@@ -42,20 +43,31 @@ def connect(address: str | None) -> Any:
             message = f"a process uses one Ray cluster, but is connected to {_connected_to[-1] or 'that of this machine'}"
             raise EngineError(f"{message} instead of {address or 'that of this machine'}: call ray.shutdown() in between")
         return ray
-    options: dict[str, Any] = {"address": "local", "include_dashboard": False} if address is None else {"address": address}
     handler = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+        _init(ray, address)
     except Exception as error:  # of many kinds: no cluster, another version of Ray or of Python
         where = "start on this machine" if address is None else f"be reachable at {address!r}"
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        *_, reason = str(error).strip().splitlines() or [type(error).__name__]
         remedy = "see its logs" if address is None else "start it with `ray start --head`, or check the address"
-        raise EngineError(f"Ray must {where}, but {reason}: {remedy}") from error
+        raise EngineError(f"Ray must {where}, but {reason.rstrip('.:')}: {remedy}") from error
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)  # ray.init replaces it
     _connected_to[:] = [address]
     return ray
+
+
+def _init(ray: Any, address: str | None) -> None:
+    where: dict[str, Any] = {"address": "local", "include_dashboard": False} if address is None else {"address": address}
+    for left in reversed(range(CLIENT_ATTEMPTS)):
+        try:
+            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+            return
+        except ConnectionAbortedError:  # of ray://HOST:PORT: its server sometimes fails to fork
+            ray.shutdown()
+            if not left:
+                raise
 
 
 def thread_limits(cpus: float) -> dict[str, str]:
