@@ -111,7 +111,8 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Ray leaves log files open
-def test_a_driver_outside_the_cluster(_mark, tmp_path, launch):
+@pytest.mark.usefixtures("_mark")
+def test_a_driver_outside_the_cluster(tmp_path, launch):
     from ray.cluster_utils import Cluster
 
     from cluster.conftest import OPTIONS
