@@ -103,13 +103,6 @@ def quick(context):
     return "done"
 
 
-CLIENT = """
-import sys
-from esbas.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Ray leaves log files open
 @pytest.mark.usefixtures("_mark")
 def test_a_driver_outside_the_cluster(tmp_path, launch):
@@ -124,10 +117,26 @@ def test_a_driver_outside_the_cluster(tmp_path, launch):
     try:
         for k, command in enumerate((GRIDWORLD, TRAIN)):
             remote = [*command, "--engine", f"ray://127.0.0.1:{port}", "--jobs", "2", "--out", str(tmp_path / f"ray{k}")]
-            driver = launch([sys.executable, "-c", CLIENT, *remote], tmp_path / "log")
+            driver = launch([sys.executable, "-m", "esbas", *remote], tmp_path / "log")
             assert driver.wait(WAIT) == 0, (tmp_path / "log").read_text()
             assert main([*command, "--out", str(tmp_path / f"local{k}")]) == 0
     finally:
         cluster.shutdown()
     same_parts(tmp_path / "local0", tmp_path / "ray0")
     same_runs(tmp_path / "local1", tmp_path / "ray1")
+
+
+@pytest.mark.usefixtures("_mark")
+def test_a_cluster_that_was_started_by_ray_start(tmp_path, launch):
+    options = ["--head", "--port=0", "--num-cpus=1", "--include-dashboard=false", "--object-store-memory=200000000", "--block"]
+    head = launch([sys.executable, "-m", "ray.scripts.scripts", "start", *options], tmp_path / "head")
+    try:
+        wait_until(lambda: "block forever" in (tmp_path / "head").read_text() or head.poll() is not None, "the start")
+        command = [*TRAIN, "--engine", "ray:auto", "--out", str(tmp_path / "ray")]
+        driver = launch([sys.executable, "-m", "esbas", *command], tmp_path / "log")
+        assert driver.wait(WAIT) == 0, (tmp_path / "log").read_text()
+    finally:
+        head.terminate()  # ends the processes of this node alone, unlike `ray stop`
+        head.wait(WAIT)
+    assert main([*TRAIN, "--out", str(tmp_path / "local")]) == 0
+    same_runs(tmp_path / "local", tmp_path / "ray")
