@@ -147,6 +147,23 @@ def test_a_process_uses_one_cluster(cluster):
         outcomes("ray", look, [Job("look")])
 
 
+@pytest.mark.parametrize(
+    ("engine", "sentence"),
+    [
+        ("ray:127.0.0.1:1", "Ray must be reachable at '127.0.0.1:1', but nobody answers at 127.0.0.1:1: start it with"),
+        ("ray://127.0.0.1:1", "Ray must be reachable at 'ray://127.0.0.1:1', but nobody answers at 127.0.0.1:1: start it with"),
+        ("ray:nonsense", "Ray must be reachable at 'nonsense', but Invalid address format: nonsense: start it with"),
+    ],
+)
+def test_a_cluster_that_does_not_answer(cluster, engine, sentence):
+    import ray
+
+    ray.shutdown()  # of an earlier test
+    with pytest.raises(EngineError) as caught:
+        outcomes(engine, look, [Job("look")])
+    assert sentence in str(caught.value)
+
+
 def forever(context, path):
     Path(path).write_text(str(os.getpid()))
     while True:

@@ -4,6 +4,7 @@ import importlib
 import logging
 import os
 import signal
+import socket
 import threading
 from typing import Any
 
@@ -11,13 +12,15 @@ from esbas.engine.protocol import Resources
 from esbas.errors import EngineError, MissingExtraError
 
 CLIENT_ATTEMPTS = 3
+PATIENCE = 20.0  # seconds for a connection
 GIGABYTE = 10**9
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # no statistics are sent
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # jobs without GPUs keep CUDA_VISIBLE_DEVICES
 }
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: the addresses of all nodes are 127.0.0.1; read when ray is imported
-_connected_to: list[str | None] = []  # the address, while this module holds a connection
+_CLIENT = "ray://"
+_connections: dict[str, str | None] = {}  # the address of each connection that `connect` made, by the id that Ray gives to it
 
 
 def import_ray(address: str | None) -> Any:
@@ -39,8 +42,9 @@ def connect(address: str | None) -> Any:
     """
     ray = import_ray(address)
     if ray.is_initialized():
-        if _connected_to and _connected_to[-1] != address:
-            message = f"a process uses one Ray cluster, but is connected to {_connected_to[-1] or 'that of this machine'}"
+        former = _connections.get(ray.get_runtime_context().get_worker_id(), address)  # one of `ray.init` may be any
+        if former != address:
+            message = f"a process uses one Ray cluster, but is connected to {former or 'that of this machine'}"
             raise EngineError(f"{message} instead of {address or 'that of this machine'}: call ray.shutdown() in between")
         return ray
     handler = signal.getsignal(signal.SIGTERM)
@@ -54,11 +58,13 @@ def connect(address: str | None) -> Any:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)  # ray.init replaces it
-    _connected_to[:] = [address]
+    _connections[ray.get_runtime_context().get_worker_id()] = address
     return ray
 
 
 def _init(ray: Any, address: str | None) -> None:
+    if address is not None:
+        _check_that_somebody_answers(address)
     where: dict[str, Any] = {"address": "local", "include_dashboard": False} if address is None else {"address": address}
     for left in reversed(range(CLIENT_ATTEMPTS)):
         try:
@@ -68,6 +74,22 @@ def _init(ray: Any, address: str | None) -> None:
             ray.shutdown()
             if not left:
                 raise
+
+
+def _check_that_somebody_answers(address: str) -> None:
+    """Ray itself would try for minutes."""
+    if address.startswith(_CLIENT):
+        place = address.removeprefix(_CLIENT)
+    else:
+        services = importlib.import_module("ray._private.services")
+        place = services.canonicalize_bootstrap_address(address)  # finds "auto", and the address that 127.0.0.1 stands for
+    if place is None:
+        raise ConnectionError("there is none")
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"nobody answers at {place}") from error
 
 
 def thread_limits(cpus: float) -> dict[str, str]:
