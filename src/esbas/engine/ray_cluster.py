@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster. This is the only module that imports ray when it is loaded."""
+"""The connection to a Ray cluster. ray is first imported here, because it reads settings from the environment then."""
 
 import importlib
 import logging
@@ -14,10 +14,7 @@ from esbas.errors import EngineError, MissingExtraError
 CLIENT_ATTEMPTS = 3
 PATIENCE = 20.0  # seconds for a connection
 GIGABYTE = 10**9
-_SETTINGS = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # no statistics are sent
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # jobs without GPUs keep CUDA_VISIBLE_DEVICES
-}
+_NO_STATISTICS = {"RAY_USAGE_STATS_ENABLED": "0"}
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: the addresses of all nodes are 127.0.0.1; read when ray is imported
 _CLIENT = "ray://"
 _connections: dict[str, str | None] = {}  # the address of each connection that `connect` made, by the id that Ray gives to it
@@ -25,7 +22,7 @@ _connections: dict[str, str | None] = {}  # the address of each connection that 
 
 def import_ray(address: str | None) -> Any:
     """The package ray. If no cluster is named, a cluster that it starts is not visible to other machines."""
-    for name, value in (_SETTINGS | ({_LOOPBACK: "0"} if address is None else {})).items():
+    for name, value in (_NO_STATISTICS | ({_LOOPBACK: "0"} if address is None else {})).items():
         os.environ.setdefault(name, value)
     try:
         return importlib.import_module("ray")
