@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from esbas.engine import Finished, run_parts
+from esbas.engine import Finished, find_engine, read_resources, run_parts
 from esbas.errors import require
 from esbas.reporting import Results
 from esbas.reporting.files import plain
 from esbas.reporting.results import CONFIG, read_config
 
-NOT_DECISIVE = ("jobs", "engine", "out")
+NOT_DECISIVE = ("jobs", "engine", "resources", "out")
 """Options that do not change the results."""
 
 
@@ -50,7 +50,10 @@ class SweepOptions(ABC):
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Blocks of runs that execute at the same time. The results do not depend on it."""
     engine: str | None = None
-    """Where the runs execute: threads, processes, or module:Class. By default, the one that is faster for the experiment."""
+    """Where the runs execute: threads, processes, ray (also ray:auto or ray://HOST:PORT for a running cluster), or module:Class.
+    By default, the one that is faster for the experiment."""
+    resources: tuple[str, ...] = ()
+    """What --engine ray reserves for each block of runs, such as cpus=2 gpus=0.5 memory=4 (in GB). Default: cpus=1."""
     out: Path | None = None
     """Folder for tables, figures, report.html and summary.json. By default ./esbas-NAME, with the name of the experiment."""
 
@@ -67,6 +70,8 @@ class SweepOptions(ABC):
         require(self.runs >= self.min_runs, f"runs >= {self.min_runs}", runs=self.runs)
         require(self.seed >= 0, "seed >= 0", seed=self.seed)
         require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
+        if self.engine is not None or self.resources:
+            read_resources(self.resources, jobs=self.jobs, engine=find_engine(self.engine or "threads"))
 
     def settings(self) -> dict[str, object]:
         """The options that determine the results, as they are recorded in config.json. None stands for the default."""
@@ -119,5 +124,6 @@ class SweepOptions(ABC):
             description=description,
             processes=processes,
             engine=self.engine,
+            resources=self.resources,
             note=note,
         )
