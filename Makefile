@@ -8,7 +8,7 @@ BROWSER := .venv/browser-installed
 SERVICES := .venv/services-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-docs test-slow test-d3rlpy test-browser test-services lint format check bench agilerl fuzz clean
+.PHONY: help setup demo test test-docs test-slow test-ray test-d3rlpy test-browser test-services lint format check bench agilerl fuzz clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
@@ -31,7 +31,10 @@ test-docs: setup  ## Run every block of the documentation and every example
 	$(BIN)/python -m pytest -n 2 -m docs
 
 test-slow: setup  ## Run the default tests and the slow reproductions
-	$(BIN)/python -m pytest -n 2 -m 'not docs and not services'
+	$(BIN)/python -m pytest -n 2 -m 'not docs and not ray and not services'
+
+test-ray: setup  ## Run the tests on a Ray cluster of two nodes, which they start on this machine
+	$(BIN)/python -m pytest -m ray tests/cluster
 
 test-d3rlpy: $(D3RLPY)/installed  ## Run the tests of d3rlpy's algorithms, in a separate environment
 	$(D3RLPY)/bin/python -m pytest tests/d3
@@ -73,7 +76,7 @@ format: setup  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-docs test-d3rlpy test-browser test-services  ## Run everything that CI checks
+check: lint test test-docs test-ray test-d3rlpy test-browser test-services  ## Run everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks

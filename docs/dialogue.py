@@ -63,7 +63,7 @@ def shared_evidence(summary: dict[str, Any]) -> str:
     )
     rows = []
     for name, row in summary["rows"].items():
-        by_epoch = (f"{value:.0f}" for value in row["difference_by_epoch"]["mean"])
+        by_epoch = (f"{value:z.0f}" for value in row["difference_by_epoch"]["mean"])
         rows.append([name, interval(row["difference"]), row["shared_evidence"]["reading"], *by_epoch])
     differences = table(["portfolio", "ESBAS − shared evidence", "reading", *(f"β={epoch}" for epoch in range(12))], rows)
     figures = (
@@ -103,7 +103,7 @@ def by_epoch(summary: dict[str, Any]) -> str:
         if row["agrees"] != "yes":
             regrets, choice = row["w_best_by_epoch"]["mean"], regret_of_choice(summary, name)
             parts = sum(regrets), choice, sum(regrets) - choice
-            rows.append([name, row["paper"]["w_best"], *(f"{number:.0f}" for number in (*parts, *regrets))])
+            rows.append([name, row["paper"]["w_best"], *(f"{number:z.0f}" for number in (*parts, *regrets))])
     return table(["portfolio", "paper", "measured", "choice", "rest", *(f"β={epoch}" for epoch in range(12))], rows)
 
 

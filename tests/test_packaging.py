@@ -79,4 +79,4 @@ def test_links_and_figures_of_the_description_are_absolute(built):
             assert target == f"{urls['Homepage']}/{kind}/v{metadata['Version']}/{relative}"
             assert (ROOT / relative.partition("#")[0]).is_file()
     assert metadata["License-Expression"] == "MIT"
-    assert {"atari", "deep", "render", "sb3", "sklearn", "d3rlpy"} <= set(metadata.get_all("Provides-Extra"))
+    assert {"atari", "deep", "render", "sb3", "sklearn", "d3rlpy", "ray"} <= set(metadata.get_all("Provides-Extra"))

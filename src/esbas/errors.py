@@ -75,6 +75,10 @@ class EngineError(EsbasError, RuntimeError):
     """A job did not return: its process ended, or its arguments or its result cannot be sent."""
 
 
+class WorkerLostError(EngineError):
+    """A job ended the process that ran it, or lost its machine, again and again. Other jobs are not affected."""
+
+
 class TrainingError(EsbasError, RuntimeError):
     """A training run ended before its time."""
 

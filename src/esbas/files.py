@@ -137,12 +137,13 @@ def _remove_abandoned(path: Path) -> None:
         if found is None or found["name"] != path.name:
             continue
         process = int(found["process"])
-        if not _is_running(process) or (process == os.getpid() and entry.name.endswith(own)):
+        if not is_running(process) or (process == os.getpid() and entry.name.endswith(own)):
             with suppress(OSError):
                 Path(entry.path).unlink()
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether there is a process with this number on this machine."""
     if os.name == "nt":  # there, os.kill(process, 0) would send a signal
         return True
     try:

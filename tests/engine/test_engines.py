@@ -41,7 +41,7 @@ def test_engines_are_found_by_name_and_by_module():
     assert isinstance(find_engine("engine.plain:Plain"), Plain)
     mine = Plain()
     assert find_engine(mine) is mine
-    assert list(ENGINES) == ["sequential", "threads", "processes"]
+    assert list(ENGINES) == ["sequential", "threads", "processes", "ray"]
     with pytest.raises(UnknownNameError, match="there is no engine named 'thraeds': did you mean 'threads'"):
         find_engine("thraeds")
     with pytest.raises(InvalidValueError, match="an engine has a method `map`"):
@@ -49,7 +49,8 @@ def test_engines_are_found_by_name_and_by_module():
 
 
 @pytest.mark.parametrize(
-    ("options", "rule"), [({"jobs": 0}, "jobs >= 1"), ({"cpus": 0}, "cpus > 0"), ({"gpus": -1}, "gpus >= 0")]
+    ("options", "rule"),
+    [({"jobs": 0}, "jobs >= 1"), ({"cpus": 0}, "cpus > 0"), ({"gpus": -1}, "gpus >= 0"), ({"memory": -1}, "memory >= 0")],
 )
 def test_resources_are_checked(options, rule):
     with pytest.raises(InvalidValueError, match=rule):

@@ -21,9 +21,20 @@ ROW = "simple + constant-1.01"
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("shared") / "out"
-    words = ["--rows", ROW, "--runs", "4", "--selector", "shared-evidence", "--jobs", "2", "--out", str(out)]
-    assert cli.main(["reproduce", "dialogue", *words]) == 0
+    words = ["reproduce", "dialogue", "--rows", ROW, "--runs", "4", "--jobs", "2", "--out", str(out)]
+    assert cli.main(words) == 0
+    (out / "before").write_text(str(part_times(out)))
+    assert cli.main([*words, "--selector", "shared-evidence"]) == 0
     return out
+
+
+def part_times(out: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (out / "parts").iterdir() if "shared" not in path.name}
+
+
+def test_it_is_added_to_the_results_of_esbas(results: Path) -> None:
+    assert (results / "before").read_text() == str(part_times(results))
+    assert json.loads((results / "config.json").read_text())["earlier"] == [{"selector": None}]
 
 
 def test_the_difference_is_paired_by_run(results: Path) -> None:

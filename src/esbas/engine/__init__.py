@@ -1,8 +1,8 @@
-"""Where jobs run: one after the other, in threads, in processes, or on an engine of your own."""
+"""Where jobs run: one after the other, in threads, in processes, on a Ray cluster, or on an engine of your own."""
 
 from esbas.engine.parts import Finished, run_parts
 from esbas.engine.protocol import Engine, Job, JobContext, Outcome, Resources
-from esbas.engine.registry import ENGINES, find_engine
+from esbas.engine.registry import ENGINES, find_engine, is_remote, read_resources
 from esbas.engine.testing import check_engine
 
 __all__ = [
@@ -15,5 +15,7 @@ __all__ = [
     "Resources",
     "check_engine",
     "find_engine",
+    "is_remote",
+    "read_resources",
     "run_parts",
 ]

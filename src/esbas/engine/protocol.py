@@ -41,16 +41,19 @@ class Resources:
         jobs: how many jobs run at the same time.
         cpus: CPU cores per job; for engines that place jobs on several machines.
         gpus: GPUs per job; likewise.
+        memory: gigabytes per job; likewise. 0: not limited.
     """
 
     jobs: int = 1
     cpus: float = 1.0
     gpus: float = 0.0
+    memory: float = 0.0
 
     def __post_init__(self) -> None:
         require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
         require(self.cpus > 0, "cpus > 0", cpus=self.cpus)
         require(self.gpus >= 0, "gpus >= 0", gpus=self.gpus)
+        require(self.memory >= 0, "memory >= 0", memory=self.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,9 @@ class Engine(Protocol):
     """Runs jobs, some at the same time. Check an implementation with `esbas.engine.testing.check_engine`.
 
     The class is created without arguments if the engine is selected by name (see `esbas.engine.find_engine`).
+
+    An engine whose jobs may run on other machines, and get the CPUs, GPUs and memory of `Resources` there, has an attribute
+    `remote` that is true. It pickles the arguments of a job each time it starts it, also if it starts it again.
     """
 
     def map(

@@ -72,7 +72,7 @@ class _JobServer:
             function, arguments = pickle.loads(task)  # noqa: S301  # from the parent
             value = function(JobContext(self._report, self._is_stopping), *arguments)
         except Exception as error:
-            return _sendable(error)
+            return sendable(error)
         return (value,)
 
     def _is_stopping(self) -> bool:
@@ -91,20 +91,21 @@ class _JobServer:
         except Exception as error:  # pickling calls code of the content's classes
             if message[0] == REPORT:
                 raise
-            self._connection.send((OUTCOME, _sendable(EngineError(f"a result must be picklable, but {_in_words(error)}"))))
+            self._connection.send((OUTCOME, sendable(EngineError(f"a result must be picklable, but {in_words(error)}"))))
 
 
-def _sendable(error: Exception) -> Exception:
+def sendable(error: Exception) -> Exception:
     """The error with the worker's traceback as a note; an EngineError if it cannot be sent as it is."""
     trace = "".join(traceback.format_exception(error))
     try:
         same = type(pickle.loads(pickle.dumps(error))) is type(error)  # noqa: S301  # made in this line
     except Exception:  # pickling calls code of the error's class
         same = False
-    kept = error if same else EngineError(_in_words(error))
+    kept = error if same else EngineError(in_words(error))
     kept.add_note(f"In a worker process:\n{trace}")
     return kept
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: BaseException) -> str:
+    """The type and the message of an error."""
     return f"{type(error).__name__}: {error}"

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
-from esbas.engine import Finished, run_parts
+from esbas.engine import Finished, find_engine, read_resources, run_parts
 from esbas.errors import require
 from esbas.reporting import Results
+from esbas.reporting.files import plain
+from esbas.reporting.results import CONFIG, read_config
 
-NOT_DECISIVE = ("jobs", "engine", "out")
+NOT_DECISIVE = ("jobs", "engine", "resources", "out")
 """Options that do not change the results."""
 
 
@@ -34,10 +36,12 @@ class SweepOptions(ABC):
     Class attributes:
         command: the command that runs the experiment. By default `esbas reproduce module:Class`.
         min_runs: the smallest number of runs.
+        extensible: options that may change in a results folder: what is there stays valid, and what is missing is added.
     """
 
     command: ClassVar[str]
     min_runs: ClassVar[int] = 1
+    extensible: ClassVar[tuple[str, ...]] = ()
 
     runs: int = 100
     """Independent runs of each method."""
@@ -46,7 +50,10 @@ class SweepOptions(ABC):
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Blocks of runs that execute at the same time. The results do not depend on it."""
     engine: str | None = None
-    """Where the runs execute: threads, processes, or module:Class. By default, the one that is faster for the experiment."""
+    """Where the runs execute: threads, processes, ray (also ray:auto or ray://HOST:PORT for a running cluster), or module:Class.
+    By default, the one that is faster for the experiment."""
+    resources: tuple[str, ...] = ()
+    """What --engine ray reserves for each block of runs, such as cpus=2 gpus=0.5 memory=4 (in GB). Default: cpus=1."""
     out: Path | None = None
     """Folder for tables, figures, report.html and summary.json. By default ./esbas-NAME, with the name of the experiment."""
 
@@ -63,17 +70,30 @@ class SweepOptions(ABC):
         require(self.runs >= self.min_runs, f"runs >= {self.min_runs}", runs=self.runs)
         require(self.seed >= 0, "seed >= 0", seed=self.seed)
         require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
+        if self.engine is not None or self.resources:
+            read_resources(self.resources, jobs=self.jobs, engine=find_engine(self.engine or "threads"))
 
     def settings(self) -> dict[str, object]:
         """The options that determine the results, as they are recorded in config.json. None stands for the default."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_DECISIVE}
 
     def open_results(self) -> Results:
-        """Check the options, then open the results folder. A folder with the results of other settings is refused."""
+        """Check the options, then open the results folder.
+
+        A folder with the results of other settings is refused, unless only `extensible` ones differ.
+        """
         self.check()
         name = re.split(r"[\s.:]", self.command)[-1].lower()
-        folder = Path(f"esbas-{name}") if self.out is None else self.out
-        return Results(folder, command=self.command, config=self.settings())
+        folder, settings = Path(f"esbas-{name}") if self.out is None else self.out, plain(self.settings())
+        if (folder / CONFIG).is_file():
+            about = read_config(folder)
+            before = about["config"]
+            changed = [name for name in settings if before.get(name) != settings[name]]
+            if about["command"] == self.command and changed and set(changed) <= set(self.extensible):
+                results = Results(folder, command=self.command, config=before)
+                results.change(settings, earlier={name: before.get(name) for name in changed})
+                return results
+        return Results(folder, command=self.command, config=settings)
 
     def run_parts(
         self,
@@ -104,5 +124,6 @@ class SweepOptions(ABC):
             description=description,
             processes=processes,
             engine=self.engine,
+            resources=self.resources,
             note=note,
         )

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from esbas import schema
 from esbas.errors import EsbasError, StoreError
 from esbas.evidence import Evidence
@@ -12,7 +10,6 @@ from esbas.selectors import Choice
 from esbas.store import events
 from esbas.store.description import build_selector
 from esbas.store.events import Event
-from esbas.trajectory import Trajectory
 
 _STATE = {
     "seq": schema.COUNT,
@@ -124,7 +121,7 @@ class Replica:
         if event.kind == events.TOLD:
             value = float(event.value)  # type: ignore[arg-type]  # a column that this kind has
             log_probs = event.data.get("log_probs") if "log_probs" in self.selector.wants else None
-            evidence = None if log_probs is None else evidence_of(log_probs, choice.arm, value)
+            evidence = None if log_probs is None else Evidence.from_log_probs(log_probs, arm=choice.arm, value=value)
             self.selector.tell(choice, value, evidence=evidence)
         else:
             self.selector.withdraw(choice)
@@ -133,17 +130,6 @@ class Replica:
         logged = event.number, event.arm, event.epoch, event.propensity
         if (choice.number, choice.arm, choice.epoch, choice.propensity) != logged:
             raise StoreError(different(event, f"the selector chooses {choice}"[:300]))
-
-
-def evidence_of(log_probs: Mapping[str, Sequence[float]], arm: str, value: float) -> Evidence:
-    """What log-probabilities say about every arm. The log has no observations and actions: those of the trajectory are zero."""
-    arrays = {name: np.array(numbers, np.float64) for name, numbers in log_probs.items()}
-    steps = len(next(iter(arrays.values())))
-    rewards = np.zeros(steps)
-    rewards[-1] = value
-    known = arrays.get(arm, np.full(steps, np.nan))
-    trajectory = Trajectory(np.zeros(steps + 1), np.zeros(steps), rewards, True, False, known)
-    return Evidence(trajectory=trajectory, value=value, arm=arm, log_probs_of=arrays)
 
 
 def different(event: Event, cause: str) -> str:

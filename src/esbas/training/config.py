@@ -99,10 +99,13 @@ class Train:
     jobs: int = 1
     """How many seeds run at the same time. Results do not depend on it."""
     engine: str | None = None
-    """Where the runs are executed: sequential, processes, or module:Class. Default: processes if several run at the same time."""
+    """Where the runs are executed: sequential, processes, ray (also ray:auto or ray://HOST:PORT for a running cluster), or
+    module:Class. Default: processes if several run at the same time."""
+    resources: tuple[str, ...] = ()
+    """What --engine ray reserves for each run, such as cpus=2 gpus=0.5 memory=4 (in GB). Default: cpus=1."""
     processes: int | None = None
     """Processes that train networks with convolutions beside the acting. Results do not depend on it. Default: the number of
-    usable cores divided by the number of runs at the same time."""
+    usable cores divided by the number of runs at the same time, or the CPUs that --resources reserves."""
     checkpoint_every: float = 30.0
     """Seconds between two checkpoints. A training that is killed continues from the last one, with the same results."""
     tensorboard: bool = True
@@ -144,7 +147,8 @@ class Train:
     def saving(self) -> "SaveOptions":
         from esbas.training.runs.one_run import SaveOptions
 
-        share = max(1, usable_cores() // min(self.jobs, len(self.seeds)))
+        placed = self._placed_cpus()
+        share = max(1, usable_cores() // min(self.jobs, len(self.seeds)) if placed is None else int(placed))
         return SaveOptions(
             checkpoint_every=self.checkpoint_every,
             tensorboard=self.tensorboard,
@@ -166,6 +170,7 @@ class Train:
             for callback in self.callbacks:
                 find_callback(callback)
         self._check_env()
+        self._placed_cpus()
         if self.engine is not None:
             from esbas.engine import find_engine
             from esbas.engine.threads import Threads
@@ -173,6 +178,16 @@ class Train:
             shared = isinstance(find_engine(self.engine), Threads) and self.jobs > 1  # global generators, timers
             rule, remedy = "runs at the same time are in different processes", "--engine processes, or --jobs 1"
             require(not shared, rule, remedy, engine=self.engine, jobs=self.jobs)
+
+    def _placed_cpus(self) -> float | None:
+        """The CPUs of a run on a cluster; None on this machine. Raises an error if the resources are invalid."""
+        if self.engine is None and not self.resources:
+            return None
+        from esbas.engine import find_engine, is_remote, read_resources
+
+        engine = find_engine(self.engine or "processes")
+        resources = read_resources(self.resources, jobs=self.jobs, engine=engine)
+        return resources.cpus if is_remote(engine) else None
 
     def _check_env(self) -> None:
         """An environment is one object, and a function without a name cannot be sent to another process."""

@@ -12,18 +12,11 @@ import tyro
 
 from esbas.errors import require, unknown
 from esbas.experiments.options import SweepOptions
-from esbas.reporting import Results
-from esbas.reporting.files import plain
-from esbas.reporting.results import CONFIG, read_config
 
 if TYPE_CHECKING:  # imported by `run`, so that the help is fast
     from esbas.experiments.control.cells import Arrays
     from esbas.experiments.control.protocol import Protocol, Task
     from esbas.experiments.control.setup import Method
-
-_EXTENSIBLE = "tasks", "methods", "runs", "ablations", "external"
-"""Options that add cells to a folder, and do not change those that it has."""
-
 
 _REMEDY = "install what docs/control.md names, or choose other --tasks"
 
@@ -37,6 +30,7 @@ class Control(SweepOptions):
     """
 
     command: ClassVar[str] = "esbas reproduce control"
+    extensible: ClassVar[tuple[str, ...]] = ("tasks", "methods", "runs", "ablations", "external")
     min_runs: ClassVar[int] = 0
 
     runs: Annotated[int, tyro.conf.arg(aliases=["--seeds"])] = 0
@@ -125,20 +119,6 @@ class Control(SweepOptions):
         given = {name: getattr(self, name) or None for name in ("runs", "quick", "tasks", "methods", "ablations")}
         given |= {"external": [str(path) for path in self.external] or None}
         return super().settings() | given | {"protocol_file": None if self.protocol_file is None else str(self.protocol_file)}
-
-    def open_results(self) -> Results:
-        """The results folder. Cells can be added to it."""
-        self.check()
-        folder, settings = self.out or Path("esbas-control"), plain(self.settings())
-        if (folder / CONFIG).is_file():
-            about = read_config(folder)
-            before = about["config"]
-            changed = [name for name in settings if before.get(name) != settings[name]]
-            if about["command"] == self.command and changed and set(changed) <= set(_EXTENSIBLE):
-                results = Results(folder, command=self.command, config=before)
-                results.change(settings, earlier={name: before.get(name) for name in changed})
-                return results
-        return Results(folder, command=self.command, config=settings)
 
     def run(self) -> None:
         from esbas.experiments.control.analysis import ControlAnalysis

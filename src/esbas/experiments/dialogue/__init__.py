@@ -22,9 +22,10 @@ class Negotiation(SweepOptions):
     """Reproduce the negotiation dialogue of Section 4: ESBAS chooses among learners that differ in their features."""
 
     command: ClassVar[str] = "esbas reproduce dialogue"
+    extensible: ClassVar[tuple[str, ...]] = ("selector",)
 
     runs: int = 1000
-    """Independent runs of each portfolio and of each algorithm alone. The paper has 1,000: half an hour on two cores."""
+    """Independent runs of each portfolio and of each algorithm alone. The paper has 1,000: a quarter of an hour on two cores."""
     rows: tuple[str, ...] = ("all",)
     """Portfolios in the notation of the paper, such as "simple-2 + constant-1.01" or "8*n-1-simple-2"; all: its 32 portfolios."""
     no_reset: bool = False

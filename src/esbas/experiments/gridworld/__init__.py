@@ -19,6 +19,7 @@ class Gridworld(SweepOptions):
     """Reproduce the fruit grid of Section 5.1: SSBAS chooses among Q-learners with four learning rates, episode by episode."""
 
     command: ClassVar[str] = "esbas reproduce gridworld"
+    extensible: ClassVar[tuple[str, ...]] = ("also",)
 
     runs: int = 3000
     """Independent runs of each meta-algorithm. The paper has 3,000 (about 40 minutes on two cores); 100 show every effect."""

@@ -94,6 +94,7 @@ class Qbert(SweepOptions):
     def trainings(self, folder: Path) -> "dict[str, TrainingFolder]":
         """The training of each method, each in its own folder."""
         options: dict[str, Any] = {"seeds": self.seeds, "jobs": self.jobs, "engine": self.engine, "processes": self.processes}
+        options["resources"] = self.resources
         options |= {"checkpoint_every": self.checkpoint_every, "tensorboard": self.tensorboard}
         methods = self.setup.methods(alone=self.alone)
         return {name: self.setup.training(name, members, folder, **options) for name, members in methods.items()}

@@ -30,7 +30,10 @@ class Resume:
     jobs: int = 1
     """How many seeds run at the same time."""
     engine: str | None = None
-    """Where the runs are executed: sequential, processes, or module:Class. Default: processes if several run at the same time."""
+    """Where the runs are executed: sequential, processes, ray (also ray:auto or ray://HOST:PORT for a running cluster), or
+    module:Class. Default: processes if several run at the same time."""
+    resources: tuple[str, ...] = ()
+    """What --engine ray reserves for each run, such as cpus=2 gpus=0.5 memory=4 (in GB). Default: cpus=1."""
     processes: int | None = None
     """Processes that train networks with convolutions beside the acting. Default: usable cores divided by the runs."""
     checkpoint_every: float = 30.0
@@ -46,6 +49,6 @@ class Resume:
 def main(config: Resume) -> None:
     """Run `esbas resume` with these options."""
     saving = {"checkpoint_every": config.checkpoint_every, "tensorboard": config.tensorboard, "callbacks": config.callbacks}
-    where = {"jobs": config.jobs, "engine": config.engine, "processes": config.processes}
+    where = {"jobs": config.jobs, "engine": config.engine, "resources": config.resources, "processes": config.processes}
     training = open_folder(config.folder, trust=config.trust, **where, **saving)
     train(extend(training, steps=config.steps, episodes=config.episodes, seeds=config.seeds))

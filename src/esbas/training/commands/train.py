@@ -6,6 +6,7 @@ import tomllib
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, require
 from esbas.files import read_file, write_atomically
@@ -53,7 +54,8 @@ def train(training: TrainingFolder) -> None:
     saving, seeds = _without_missing_extras(config.saving), [seed for seed in config.seeds if not is_finished(folder, seed)]
     try:
         with LiveView(f"{config.task}, {config.selector}", seeds=seeds) as view:
-            train_seeds(plan, config.seeds, folder, jobs=config.jobs, saving=saving, report=view.show, engine=config.engine)
+            where: dict[str, Any] = {"jobs": config.jobs, "engine": config.engine, "resources": config.resources}
+            train_seeds(plan, config.seeds, folder, saving=saving, report=view.show, **where)
     except BaseException:
         with suppress(EsbasError, OSError):  # the first error is the cause
             publish(results, training)

@@ -20,6 +20,7 @@ from esbas.training.runs.evaluation import Evaluator
 from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan, replay_folder
 
+CHECKPOINT = "checkpoint.npz"
 SAVING_SHARE = 0.05  # checkpoints take at most this share of the time
 REPORT_EVERY = 0.25  # seconds
 REPORT_WITHIN = 1.0  # seconds between two reports within one episode
@@ -87,7 +88,7 @@ def train_seed(
 def _train(
     plan: Plan, seed: int, directory: Path, saving: SaveOptions, report: Callable[[Status], None], stop: Callable[[], bool]
 ) -> None:
-    path = directory / "checkpoint.npz"
+    path = directory / CHECKPOINT
     clock = read_clock(directory)
     if clock is not None and not path.exists():
         message = f"a run that has started must have its checkpoint, but there is none at {str(path)!r}"

@@ -3,16 +3,20 @@
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from esbas.engine import Engine, Job, JobContext, Resources, find_engine
-from esbas.errors import FileError, TrainingError
+from esbas.engine import Engine, Job, JobContext, find_engine, is_remote, read_resources
+from esbas.errors import FileError, TrainingError, WorkerLostError
+from esbas.files import file_errors
 from esbas.training.display.status import Status
-from esbas.training.runs.one_run import SaveOptions, is_finished, train_seed
+from esbas.training.runs.lock import locked
+from esbas.training.runs.one_run import SaveOptions, is_finished, run_folder, train_seed
 from esbas.training.runs.plan import Plan
+from esbas.training.runs.remote import RunFiles, RunUpdate, train_elsewhere, write_update
 
 
 class StopRequest:
@@ -49,11 +53,12 @@ def train_seeds(
     saving: SaveOptions,
     report: Callable[[Status], None],
     engine: str | Engine | None = None,
+    resources: Sequence[str] = (),
 ) -> None:
     """Start or continue the runs of all seeds, until all are finished.
 
     Raises KeyboardInterrupt if they were stopped before. If a run fails, the others stop after a checkpoint, and its error is
-    raised.
+    raised. A run that loses its worker again and again does not stop the others: its error is raised at the end.
 
     Args:
         plan: what to run.
@@ -63,24 +68,35 @@ def train_seeds(
         saving: what is saved, and how often.
         report: receives the status of each run, several times per second.
         engine: where the runs go; None: in this thread, or in processes if several go at the same time.
+        resources: of each run on a cluster, such as "cpus=2"; see `esbas.engine.read_resources`.
     """
     waiting = [seed for seed in seeds if not is_finished(folder, seed)]
-    chosen = engine or ("processes" if min(jobs, len(waiting)) > 1 else "sequential")
-    work = {f"seed {seed}": Job(f"seed {seed}", (plan, seed, folder, saving)) for seed in waiting}
+    chosen = find_engine(engine or ("processes" if min(jobs, len(waiting)) > 1 else "sequential"))
+    remote = is_remote(chosen)
+    work = [_job(plan, seed, folder, saving, remote=remote) for seed in waiting]
     failures: dict[str, Exception] = {}
-    with StopRequest() as request:
-        running = find_engine(chosen).map(
+
+    def receive(_: str, message: Status | RunUpdate) -> None:
+        if isinstance(message, RunUpdate):
+            write_update(run_folder(folder, message.seed), message)
+        else:
+            report(message)
+
+    with StopRequest() as request, ExitStack() as locks:
+        for seed in waiting if remote else ():  # otherwise the worker locks the folder
+            locks.enter_context(_locked(run_folder(folder, seed)))
+        running = chosen.map(
             _train_seed,
-            work.values(),
-            resources=Resources(jobs=jobs),
-            report=lambda _, status: report(status),
-            stop=lambda: request.made or bool(failures),
+            work,
+            resources=read_resources(resources, jobs=jobs, engine=chosen),
+            report=receive,
+            stop=lambda: request.made or any(not isinstance(error, WorkerLostError) for error in failures.values()),
         )
         with running as outcomes:
             for outcome in outcomes:
                 if outcome.error is not None:
-                    failures[outcome.name] = outcome.error  # the others stop
-    for name, error in failures.items():
+                    failures[outcome.name] = outcome.error
+    for name, error in sorted(failures.items(), key=lambda each: isinstance(each[1], WorkerLostError)):
         if len(seeds) == 1 or isinstance(error, TrainingError | FileError):
             raise error
         raise TrainingError(f"the run of {name} must reach its end, but {error}: `esbas resume {folder}` continues it") from error
@@ -88,5 +104,21 @@ def train_seeds(
         raise KeyboardInterrupt
 
 
-def _train_seed(context: JobContext, plan: Plan, seed: int, folder: Path, saving: SaveOptions) -> None:
-    train_seed(plan, seed, folder, saving=saving, report=context.report, stop=context.stopping)
+def _job(plan: Plan, seed: int, folder: Path, saving: SaveOptions, *, remote: bool) -> Job:
+    return Job(f"seed {seed}", (plan, seed, folder, saving, RunFiles(run_folder(folder, seed)) if remote else None))
+
+
+def _train_seed(context: JobContext, plan: Plan, seed: int, folder: Path, saving: SaveOptions, files: RunFiles | None) -> None:
+    if files is None:
+        train_seed(plan, seed, folder, saving=saving, report=context.report, stop=context.stopping)
+    else:
+        train_elsewhere(plan, seed, folder, files, saving=saving, report=context.report, stop=context.stopping)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Lock the folder of a run, which may be new."""
+    with file_errors(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    with locked(directory):
+        yield
