@@ -5,9 +5,10 @@ STAMP := .venv/installed
 D3RLPY := .venv-d3rlpy
 AGILERL := .venv-agilerl
 BROWSER := .venv/browser-installed
+SERVICES := .venv/services-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-docs test-slow test-ray test-d3rlpy test-browser lint format check bench agilerl fuzz clean
+.PHONY: help setup demo test test-docs test-slow test-ray test-d3rlpy test-browser test-services lint format check bench agilerl fuzz clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  make \1\t/' | expand -t 20
@@ -30,7 +31,7 @@ test-docs: setup  ## Run every block of the documentation and every example
 	$(BIN)/python -m pytest -n 2 -m docs
 
 test-slow: setup  ## Run the default tests and the slow reproductions
-	$(BIN)/python -m pytest -n 2 -m 'not docs and not ray'
+	$(BIN)/python -m pytest -n 2 -m 'not docs and not ray and not services'
 
 test-ray: setup  ## Run the tests on a Ray cluster of two nodes, which they start on this machine
 	$(BIN)/python -m pytest -m ray tests/cluster
@@ -54,6 +55,17 @@ $(BROWSER): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt playwright
 	@touch $@
 
+test-services: $(SERVICES)  ## Run the tests of studies in PostgreSQL, of killed processes and of hostile requests; installs PostgreSQL if necessary
+	@command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1 || { \
+		as_root=$$(test "$$(id -u)" = 0 || echo sudo) && $$as_root apt-get update --quiet \
+		&& $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends postgresql; \
+	} || { echo 'make test-services needs PostgreSQL, but apt-get could not install it: install it and put initdb on PATH' >&2; exit 1; }
+	$(BIN)/python -m pytest -m services
+
+$(SERVICES): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt schemathesis
+	@touch $@
+
 lint: setup  ## Check format, style, types and import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -64,7 +76,7 @@ format: setup  ## Format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-docs test-ray test-d3rlpy test-browser  ## Run everything that CI checks
+check: lint test test-docs test-ray test-d3rlpy test-browser test-services  ## Run everything that CI checks
 
 bench: setup  ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks

@@ -7,7 +7,12 @@ import pytest
 import esbas
 
 SOURCES = Path(esbas.__file__).parent
-HEAVY = {"gymnasium", "numba", "torch", "matplotlib", "ray", "pandas", "scipy", "rich", "tyro"}
+HEAVY = {"gymnasium", "numba", "torch", "matplotlib", "ray", "pandas", "scipy", "rich", "tyro"} | {
+    "sqlite3",
+    "psycopg",
+    "fastapi",
+    "uvicorn",
+}
 
 
 @pytest.mark.parametrize("module", ["esbas", "esbas.testing", "esbas.learners"])
@@ -16,6 +21,12 @@ def test_importing_the_core_loads_only_numpy(module):
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "numpy" in loaded
     assert HEAVY.isdisjoint(name.split(".")[0] for name in loaded)
+
+
+def test_the_client_needs_no_extra():
+    code = "import sys, esbas.client; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert (HEAVY - {"sqlite3"}).isdisjoint(name.split(".")[0] for name in loaded)
 
 
 def test_learners_with_extras_are_imported_on_demand():

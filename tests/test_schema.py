@@ -144,3 +144,20 @@ def test_rules_about_several_fields():
     schema.require(True, "x", "it")
     with pytest.raises(InvalidValueError, match=r"^in the state, one count per arm must hold, but got counts=\[1, 2\]: go back"):
         schema.require(False, "one count per arm", "the state", counts=[1, 2])
+
+
+LONG = [[1] * 200, [1.5] * 200, [1, 1.5] * 100, [None, 1.5] * 100, ["a"] * 200, [True] * 200, [[1]] * 200, [-1] * 200]
+ODD = [1.5, float("nan"), float("inf"), True, None, "a", 2**70, -1, [1], {"a": 1}, np.float64(1)]
+
+
+@pytest.mark.parametrize("item", [int, float, str, bool, COUNT, Number(min=0), Number(finite=False), AnyOf(float, None), Any])
+def test_long_lists_are_checked_as_each_of_their_items(item):
+    def fits(value, shape):
+        try:
+            schema.check(value, shape, "it")
+        except InvalidValueError:
+            return False
+        return True
+
+    for values in [*LONG, *([*long, odd] for long in LONG for odd in ODD)]:
+        assert fits(values, [item]) == all(fits(value, item) for value in values), values[-2:]

@@ -27,6 +27,7 @@ from esbas.session import Run, resume, run
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
 if TYPE_CHECKING:
+    from esbas.store.opening import open_study as open_study
     from esbas.training.policies.loaded import load_policy as load_policy
 
 __version__ = "0.5.0"
@@ -69,7 +70,10 @@ __all__ = [
 ]
 
 
+_LATER = {"load_policy": "esbas.training.policies.loaded", "open_study": "esbas.store.opening"}  # imported on first use
+
+
 def __getattr__(name: str) -> Any:
-    if name != "load_policy":
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("esbas.training.policies.loaded").load_policy  # needs Gymnasium, so it is imported on first use
+    return getattr(import_module(_LATER[name]), name)

@@ -53,6 +53,17 @@ COMMANDS = {
         "esbas.training.commands.compare:Compare", "Learning curves of several trainings in one table and figure."
     ),
     "bandits": Command("esbas.training.commands.bandits:Bandits", "List the bandits that can be selectors, or describe one."),
+    "study create": Command("esbas.studies.create:CreateStudy", "Create a durable study: choices for a live system."),
+    "study list": Command("esbas.studies.list:ListStudies", "List the studies in a store."),
+    "study show": Command("esbas.studies.show:ShowStudy", "Show a study, and what a choice depends on."),
+    "study replay": Command("esbas.studies.replay:ReplayStudy", "Recompute every choice of a study from its log."),
+    "study copy": Command("esbas.studies.copy:CopyStudy", "Copy a study to another store."),
+    "study export": Command("esbas.studies.export:ExportStudy", "Write the log of a study as CSV."),
+    "study compare": Command(
+        "esbas.studies.compare:CompareSelectors", "What another selector would have achieved on the log of a study."
+    ),
+    "serve": Command("esbas.server.command:Serve", "Serve the studies of a store over HTTP, with a page that shows them."),
+    "board": Command("esbas.server.board_command:Board", "Show trainings in a browser, while they run or afterwards."),
     "demo": Command("esbas.experiments.demo:Demo", "SSBAS and ESBAS choose among Q-learners on a small task (a minute)."),
     "play": Command(
         "esbas.experiments.play:Play", "Take part in the paper's negotiation dialogue, as the user or as the system."
@@ -80,6 +91,21 @@ Examples
   esbas reproduce bounds --help          Describe an experiment and its options
 
 Results go to a folder (--out). Ctrl-C keeps what is finished; the same command continues from there.
+"""
+
+STUDY_HELP = """\
+Usage: esbas study COMMAND URL [NAME] [options]
+
+Durable studies: a selector with a name and a log, which any number of processes share (docs/studies.md).
+URL is sqlite:///FILE, the path of a file, or postgresql://user:password@host/database.
+
+Commands
+{commands}
+
+Examples
+  esbas study create bot.db support --arms rules small large --expire-after 3600
+  esbas study show bot.db support --choice 17
+  esbas study copy bot.db support postgresql://bot@database/bots
 """
 
 REPRODUCE_HELP = """\
@@ -141,9 +167,21 @@ def _main(words: list[str]) -> int:
         return 0
     if command == "reproduce":
         return _reproduce(rest)
+    if command == "study":
+        return _study(rest)
     if command not in COMMANDS:
         raise unknown("command", command, [*COMMANDS, "reproduce", "--help", "--version"])
     return _call(f"esbas {command}", *COMMANDS[command].load(), rest)
+
+
+def _study(words: list[str]) -> int:
+    known = {name.removeprefix("study "): each for name, each in COMMANDS.items() if name.startswith("study ")}
+    if not words or words[0] in ("-h", "--help"):
+        print(STUDY_HELP.format(commands=_list({name: each.summary for name, each in known.items()})), end="")
+        return 0
+    if words[0] not in known:
+        raise unknown("command study", words[0], known)
+    return _call(f"esbas study {words[0]}", *known[words[0]].load(), words[1:])
 
 
 def _reproduce(words: list[str]) -> int:

@@ -47,6 +47,18 @@ class SaveFileError(EsbasError, ValueError):
     """A save file is damaged, too new, or belongs to another run."""
 
 
+class StoreError(EsbasError, RuntimeError):
+    """A store of studies cannot be reached, is damaged, or is not a store."""
+
+
+class StudyError(EsbasError, ValueError):
+    """A request does not fit a study: another selector, a key that was used before, a claim that is over."""
+
+
+class ServiceError(EsbasError, RuntimeError):
+    """A service of studies cannot be reached, or refuses the request: its token, its size, or the number of requests."""
+
+
 class FileError(EsbasError, OSError):
     """A file cannot be read or written: the disk is full, the folder was deleted, ... See `esbas.files`."""
 

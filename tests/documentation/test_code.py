@@ -35,6 +35,8 @@ AT_LEAST = {
     "plugins.md": 10,
     "policies.md": 2,
     "selectors.md": 2,
+    "service.md": 2,
+    "studies.md": 1,
     "theory.md": 1,
     "tasks.md": 1,
     "train.md": 1,

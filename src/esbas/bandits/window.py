@@ -132,23 +132,31 @@ class Window:
             del self._numbers[: self._start], self._rewards[: self._start]
             self._first, self._start = self._first + self._start, 0
 
-    def _add(self, arm: Any, reward: float, by: int) -> None:
+    def _add(self, arm: Any, reward: float, by: int, *, mean: bool = True) -> None:
         numerator, denominator = reward.as_integer_ratio()  # the denominator is a power of two
         shift = _BITS + 1 - denominator.bit_length()
         arm.rewards += by
         arm.units += by * numerator << shift
         if self._squaring:
             arm.squares += by * numerator * numerator << 2 * shift
-        arm.mean = arm.units / (arm.rewards << _BITS) if arm.rewards else 0.0  # exact, rounded once
+        if mean:
+            arm.mean = arm.units / (arm.rewards << _BITS) if arm.rewards else 0.0  # exact, rounded once
 
     def _recount(self, n_arms: int) -> None:
         self.arms, self.total = [WindowArm() for _ in range(n_arms)], 0
+        arms = self.arms
+        last = [math.nan] * n_arms  # the mean is computed with the last reward of each arm
         for k, reward in zip(self._numbers[self._start :], self._rewards[self._start :], strict=True):
             if k >= 0:
-                self.arms[k].pulls += 1
+                arms[k].pulls += 1
                 self.total += 1
                 if reward == reward:
-                    self._add(self.arms[k], reward, 1)
+                    if last[k] == last[k]:
+                        self._add(arms[k], last[k], 1, mean=False)
+                    last[k] = reward
+        for arm, reward in zip(arms, last, strict=True):
+            if reward == reward:
+                self._add(arm, reward, 1)
 
 
 _BITS = 1074  # the smallest positive float is 2^-1074

@@ -97,6 +97,11 @@ class Selector(ABC):
         return max(self._epoch, 0)
 
     @property
+    def epoch_due(self) -> bool:
+        """Whether the next epoch should start: `claim_epoch` returns it, unless another caller has claimed it."""
+        return not self.online and self._number >= self._epoch_end
+
+    @property
     def open_choices(self) -> tuple[Choice, ...]:
         """The choices that were neither told nor withdrawn."""
         with self._lock:
@@ -283,8 +288,8 @@ def plain_context(context: Any) -> tuple[float, ...]:
     """A context of any shape as a tuple of numbers."""
     try:
         return tuple(np.asarray(context, np.float64).ravel().tolist())
-    except (TypeError, ValueError) as error:
-        raise InvalidValueError(f"a context must be numbers of any shape, but got {context!r}: flatten it") from error
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidValueError(f"a context must be numbers of any shape, but got {schema.short(context)}: flatten it") from error
 
 
 def _choice(saved: dict[str, Any]) -> Choice:

@@ -78,6 +78,12 @@ def open_without_task(folder: Path, *, trust: bool = False) -> TrainingFolder:
     return open_folder(folder, trust=trust, env=absent)
 
 
+def task_of(folder: Path) -> str:
+    """The name of the task, as config.json has it; nothing is imported."""
+    command = str(read_config(folder)["command"])
+    return command.removeprefix(IN_PYTHON).removesuffix("))") if command.startswith(IN_PYTHON) else _task(command)
+
+
 def _quoted(text: str) -> str:
     """The text as a word of a shell, in double quotes if it has single ones."""
     return f'"{text}"' if "'" in text and not set(text) & set('"$`\\!') else shlex.quote(text)

@@ -1,0 +1,75 @@
+"""The client: which studies a service has, and each of them."""
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from esbas.client.connection import Connection, checked, part
+from esbas.client.remote_study import RemoteStudy
+
+
+class Client:
+    """A service of studies, as `esbas serve` starts one. Safe to share between threads.
+
+    Requests that fail because the service or its store cannot be reached, or because there were too many, are sent again for
+    `patience` seconds. This is safe: every request that changes a study has a key.
+
+    Args:
+        url: of the service, such as `http://127.0.0.1:8000`.
+        token: a token of the service's token file.
+        timeout: seconds to wait for an answer.
+        patience: seconds during which a request is repeated.
+    """
+
+    def __init__(self, url: str, *, token: str | None = None, timeout: float = 60.0, patience: float = 30.0) -> None:
+        self._connection = Connection(url, token=token, timeout=timeout, patience=patience)
+
+    def study(
+        self,
+        name: str,
+        *,
+        selector: str | None = None,
+        arms: Iterable[str] | None = None,
+        stationary: Iterable[str] = (),
+        seed: int = 0,
+        options: Mapping[str, Any] | None = None,
+        expire_after: float | None = None,
+        claim_expires: float | None = None,
+    ) -> RemoteStudy:
+        """A study of the service. With a selector, it is created unless it exists. The arguments are those of `open_study`."""
+        body = {
+            "name": name,
+            "selector": selector,
+            "arms": None if arms is None else list(arms),
+            "stationary": list(stationary),
+            "seed": seed,
+            "options": dict(options or {}),
+            "expire_after": expire_after,
+            "claim_expires": claim_expires,
+        }
+        answer = self._connection.request("POST", "/v1/studies", body=body)
+        return RemoteStudy(self._connection, part(answer, "name", str))
+
+    def existing_study(self, name: str) -> RemoteStudy:
+        """A study that exists; a token that may only read is enough."""
+        study = RemoteStudy(self._connection, name)
+        study.describe()
+        return study
+
+    def studies(self) -> list[dict[str, Any]]:
+        """All studies: name, selector, settings, and the number of the last event."""
+        return list(part(self._connection.request("GET", "/v1/studies"), "studies", [{str: Any}]))
+
+    def health(self) -> dict[str, Any]:
+        """Whether the service and its store work, and the version of esbas there."""
+        return dict(checked(self._connection.request("GET", "/healthz"), {str: Any}))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""The commands `esbas study ...`, one file each."""

@@ -1,0 +1,28 @@
+"""`esbas study list URL`: lists the studies in a store."""
+
+from dataclasses import dataclass
+
+from esbas.reporting.terminal import print_table, print_text
+from esbas.studies.arguments import Url, as_date, existing_store
+
+
+@dataclass(frozen=True)
+class ListStudies:
+    """List the studies in a store."""
+
+    url: Url
+    """sqlite:///FILE, the path of a file, or postgresql://user:password@host/database."""
+
+    def run(self) -> None:
+        """Run `esbas study list` with these options."""
+        with existing_store(self.url) as store:
+            rows = []
+            for study in store.studies():
+                counts, selector = store.counts(study.id), study.description["selector"]
+                numbers = [counts.get(kind, 0) for kind in ("asked", "told", "withdrawn", "expired")]
+                rows.append([study.name, selector["name"], len(selector["arms"]), *numbers, as_date(study.created)])
+            if rows:
+                header = ["study", "selector", "arms at first", "asked", "told", "withdrawn", "expired", "created (UTC)"]
+                print_table(f"Studies in {store.url}", header, rows)
+            else:
+                print_text(f"There are no studies in {store.url}: esbas study create creates one.")

@@ -1,0 +1,81 @@
+"""PostgreSQL, and long tests of killed processes: `make test-services`."""
+
+import os
+import uuid
+
+import pytest
+
+import esbas
+from esbas.errors import StoreError, StudyError
+from esbas.store import copy_study, open_store, replay
+from store.study_rules import RULES
+from store.working import kill_often
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def database(server):
+    """The URL of a new, empty database."""
+    import psycopg  # here, because it is an extra
+
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return server.url.replace("/postgres?", f"/{name}?")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_twenty_kills_lose_and_double_nothing(kind, url, database, tmp_path):
+    kill_often(url if kind == "sqlite" else database, tmp_path, processes=8, kills=20)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_study_in_postgresql_keeps_the_rules(rule, database):
+    rule(database)
+
+
+def test_a_study_survives_a_crash_of_the_server(server, database):
+    with esbas.open_study(database, "study", selector="ssbas", arms=["a", "b"]) as study:
+        choice = study.ask(key="first")
+        server.stop()
+        with pytest.raises(StoreError, match="PostgreSQL must be reachable"):
+            study.tell(choice, 1.0, key="second")
+        server.start()
+        study.tell(choice, 1.0, key="second")
+        study.tell(choice, 1.0, key="second")
+        assert [event.kind for event in study.history()] == ["asked", "told"]
+        assert replay(study).difference is None
+
+
+def test_copies_between_stores_have_the_same_log(url, database):
+    with esbas.open_study(url, "study", selector="exp3", arms=["ä", "b'; DROP TABLE esbas_event"]) as study:
+        for number in range(60):
+            study.tell(study.ask(context=[number / 7, float("nan")], key=f"{number}"), number % 3 / 7)
+        log = [event[:-1] for event in study.history()]
+    stores = open_store(url), open_store(database)
+    assert copy_study(stores[0], "study", stores[1]) == 120
+    assert copy_study(stores[1], "study", stores[0], new_name="back") == 120
+    with pytest.raises(StudyError, match="a copy must have a new name"):
+        copy_study(stores[0], "study", stores[1])
+    for place, name in ((database, "study"), (url, "back")):
+        with esbas.open_study(place, name) as copy:
+            assert [event[:-1] for event in copy.history()] == log
+            assert replay(copy).difference is None
+            copy.ask()
+    for store in stores:
+        store.close()
+
+
+def test_a_database_without_tables_is_no_store(database):
+    with pytest.raises(StoreError, match="a store must exist"):
+        open_store(database, create=False)
+
+
+def test_a_server_that_is_not_there_is_one_sentence():
+    with pytest.raises(
+        StoreError, match=r"PostgreSQL must be reachable, but 'postgresql://me@127\.0\.0\.1:1/db' is not"
+    ) as caught:
+        open_store("postgresql://me:secret@127.0.0.1:1/db")
+    assert "secret" not in str(caught.value)
+    assert os.linesep not in str(caught.value)
