@@ -74,7 +74,7 @@ def test_choices_are_live_and_explained(url, browser):
         expect(why).to_contain_text("0.5, 1")  # its context
         page.get_by_label("Any choice").fill("99999")
         page.get_by_role("button", name="Why this arm?").click()
-        expect(page.locator("[aria-live] .problem")).to_contain_text("99999")
+        expect(page.locator("[aria-live=polite]")).to_contain_text("99999")
 
 
 def test_names_are_text(url, browser):
@@ -125,7 +125,8 @@ def test_everything_can_be_reached_by_keyboard(url, browser):
         page.keyboard.press("ArrowDown")
         expect(rows.nth(2)).to_be_focused()
         page.keyboard.press("Enter")
-        expect(page.locator("[aria-live] .explanation")).to_contain_text("drawn at random, with a probability")
+        expect(page.locator(".explanation")).to_contain_text("drawn at random, with a probability")
+        expect(page.locator("[aria-live=polite]")).to_contain_text("drawn at random, with a probability")
         expect(rows.nth(2)).to_have_attribute("aria-pressed", "true")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('.choices')") is None  # the list is one stop

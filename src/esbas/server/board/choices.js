@@ -13,6 +13,7 @@ export function Choices({ feed, choices }) {
   useEffect(() => {
     if (asked === null) return undefined;
     let current = true;
+    setAnswer(null);
     const show = found => { if (current) setAnswer({ choice: asked, ...found }); };
     feed.explain(asked).then(show, error => show({ problem: error.message }));
     return () => { current = false; };
@@ -35,9 +36,20 @@ export function Choices({ feed, choices }) {
         <span class="number">${number(each.number)}</span> <span class="name">${each.arm}</span> <span class="quiet">${each.state}</span> <span class="quiet">${clock(each.at)}</span>
       </button></li>`)}
     </ol>
-    <div aria-live="polite">${answer ? html`<${Explanation} answer=${answer} />` : html`<p class="quiet">${choices.length ? "Select a choice to see why its arm was chosen." : "None yet."}</p>`}</div>
+    ${answer?.events ? html`<${Explanation} answer=${answer} />` : html`<p class=${answer ? "problem" : "quiet"}>${message(choices, asked, answer)}</p>`}
     </div>
+    <p class="unseen" aria-live="polite">${answer?.events ? `${title(answer)} ${reason(answer)}` : answer?.problem}</p>
   </section>`;
+}
+
+function message(choices, asked, answer) {
+  if (answer) return answer.problem;
+  if (asked !== null) return `Computing what choice ${number(asked)} depended on …`;
+  return choices.length ? "Select a choice to see why its arm was chosen." : "None yet.";
+}
+
+function title({ events: { asked } }) {
+  return `Choice ${number(asked.number)}: why ${asked.arm}?`;
 }
 
 /** Arrow keys, Home and End in the list. */
@@ -52,10 +64,9 @@ function move(event) {
 function Explanation({ answer }) {
   const place = useRef(null);
   useEffect(() => place.current.scrollIntoView({ block: "nearest" }), [answer]);
-  if (answer.problem) return html`<p ref=${place} class="problem">${answer.problem}</p>`;
   const { events: { asked } } = answer, table = armTable(answer.arms), arms = Object.keys(answer.arms);
   return html`<div class="explanation" ref=${place}>
-    <h4>Choice ${number(asked.number)}: why ${asked.arm}?</h4>
+    <h4>${title(answer)}</h4>
     <p>${reason(answer)}</p>
     <dl class="facts">${facts(answer).map(([term, text]) => html`<div key=${term}><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>
     <${Table} table=${{ title: `What choice ${asked.number} depended on`, ...table, marked: arms.indexOf(asked.arm), mark: "chosen" }} />
