@@ -1,5 +1,6 @@
 """The board in a real browser: live, explained, by keyboard, with tokens, light and dark, wide and narrow."""
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from esbas.client import Client
+from esbas.reporting import estimate
 from esbas.server.settings import ServiceLimits
 from esbas.server.tokens import TokenFile
 from esbas.server.training_files import watch
@@ -185,6 +187,36 @@ def test_trainings_are_followed(browser, tmp_path):
         write_run(one, 0, [1.0, 2.0, 6.5], learners=["random", "<b>other</b>"])
         expect(panel.get_by_role("region", name="Last episodes").locator("tbody tr").first).to_contain_text("6.5")
         assert page.locator("main b").count() == 0
+
+
+def test_curves_are_means_and_intervals_of_the_last_choices(url, browser):
+    values = [3 * math.sin(k) + 1e6 for k in range(1000)]
+    events = [
+        {"kind": kind, "number": k + 1, "arm": "ab"[k % 3 == 0], "value": values[k]}
+        for k in range(1000)
+        for kind in ("asked", "told")
+    ]
+    with opened(browser, url) as page:
+        found = page.evaluate(
+            """async events => {
+              const { Totals } = await import("/static/totals.js");
+              const totals = new Totals({ width: 1, origin: 0, totals: [] });
+              events.forEach(each => totals.add(each));
+              const { x, arms } = totals.curves(new Map([["a", ["a"]], ["others", ["b", "c"]]]));
+              const last = name => Object.fromEntries(Object.entries(arms.get(name)).map(([key, all]) => [key, all.at(-1)]));
+              return [totals.window, totals.width, x.length, x.at(-1), last("a"), last("others")];
+            }""",
+            events,
+        )
+    window, width, points, last, of_a, of_others = found
+    assert (width, points, last) == (4, 250, 1000)
+    assert window == 52  # 5 % of the rounds, in parts of 4
+    for curve, own in ((of_a, [k % 3 > 0 for k in range(1000)]), (of_others, [k % 3 == 0 for k in range(1000)])):
+        told = [value for value, mine in list(zip(values, own, strict=True))[-window:] if mine]
+        expected = estimate(told)
+        assert curve["share"] == pytest.approx(len(told) / window)
+        assert curve["mean"] == pytest.approx(expected.mean, abs=1e-6)
+        assert curve["high"] - curve["low"] == pytest.approx(2 * expected.ci95, rel=1e-3)
 
 
 def _check_contrast(page: Page, *, dark: bool) -> None:

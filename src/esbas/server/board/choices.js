@@ -83,7 +83,7 @@ function reason({ arms, events: { asked }, before }) {
   if (asked.propensity === null) return "It was drawn at random from what the selector believed about the arms. The probability of that has no closed form.";
   if (asked.propensity < 1) return `It was drawn at random, with a probability of ${percent(asked.propensity)}.`;
   if (!("index" in own)) return "The selector leaves nothing to chance: with these numbers, it always chooses this arm.";
-  if (own.index === null) return "It had no value yet. Such arms are tried first.";
+  if (own.index === null) return "The selector had no value of it, or had forgotten all. Such arms are tried first.";
   const others = available.filter(arm => arm !== asked.arm && arms[arm]).map(arm => [arm, arms[arm].index]);
   const next = others.filter(([, index]) => index !== null).sort((a, b) => b[1] - a[1])[0];
   if (!next || others.some(([, index]) => index === null) || next[1] > own.index) return "The selector leaves nothing to chance: with these numbers, it always chooses this arm.";
