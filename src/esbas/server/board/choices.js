@@ -9,7 +9,7 @@ const MOST_NUMBERS = 50; // of a context
 
 /** The last choices of a study as a list of buttons, and a field for any other. */
 export function Choices({ feed, choices }) {
-  const [asked, setAsked] = useState(null), [answer, setAnswer] = useState(null), [entry, setEntry] = useState(""), [focused, setFocused] = useState(null);
+  const [asked, setAsked] = useState(null), [answer, setAnswer] = useState(null), [focused, setFocused] = useState(null);
   useEffect(() => {
     if (asked === null) return undefined;
     let current = true;
@@ -21,12 +21,13 @@ export function Choices({ feed, choices }) {
   const numbers = choices.map(each => each.number), first = numbers.includes(focused) ? focused : numbers[0];
   const submit = event => {
     event.preventDefault();
-    if (/^[1-9][0-9]{0,14}$/.test(entry)) setAsked(Number(entry));
+    const { value } = event.currentTarget.elements.choice; // not of the last drawing: the field may have changed since
+    if (/^[1-9][0-9]{0,14}$/.test(value)) setAsked(Number(value));
   };
   return html`<section>
     <h3>Choices</h3>
     <form class="row" onSubmit=${submit}>
-      <label>Any choice, by its number <input inputmode="numeric" size="8" pattern="[1-9][0-9]{0,14}" value=${entry} onInput=${event => setEntry(event.target.value)} /></label>
+      <label>Any choice, by its number <input name="choice" inputmode="numeric" size="8" required pattern="[1-9][0-9]{0,14}" /></label>
       <button>Why this arm?</button>
     </form>
     <div class="columns">
