@@ -44,7 +44,7 @@ $(D3RLPY)/installed: pyproject.toml constraints.txt
 	$(D3RLPY)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[d3rlpy]' hypothesis pytest
 	@touch $@
 
-test-browser: $(BROWSER)  ## Open every report in a browser, on a wide and a narrow screen; installs chromium if necessary
+test-browser: $(BROWSER)  ## Open every report and the board in a browser, on a wide and a narrow screen; installs chromium if necessary
 	@command -v chromium > /dev/null || { \
 		as_root=$$(test "$$(id -u)" = 0 || echo sudo) && $$as_root apt-get update --quiet \
 		&& $$as_root env DEBIAN_FRONTEND=noninteractive apt-get install --quiet --yes --no-install-recommends chromium; \

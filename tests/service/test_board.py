@@ -110,6 +110,17 @@ def test_a_training_without_episodes_is_shown(tmp_path):
     assert (data["runs"], data["arms"], data["progress"], data["best"]) == ([], {"random": []}, 0, None)
 
 
+def test_the_command_prints_the_address_and_opens_it(tmp_path, monkeypatch, capsys):
+    folder, served, visited = write_training(tmp_path / "t", [1.0]), [], []
+    monkeypatch.setattr("esbas.server.running.run", lambda app, place: served.append((app, place.getsockname())))
+    monkeypatch.setattr("webbrowser.open", visited.append)
+    assert cli.main(["board", str(folder), "--port", "0", "--open"]) == 0
+    ((app, (host, port)),) = served
+    assert capsys.readouterr().out == f"Trainings at http://127.0.0.1:{port}, for every program on this machine.\n"
+    assert (host, visited) == ("127.0.0.1", [f"http://127.0.0.1:{port}"])
+    assert [each.name for each in app.state.trainings] == ["t"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -11,11 +11,6 @@ from esbas.store import open_store
 from esbas.store.overview import overview
 
 
-@pytest.fixture
-def url(tmp_path):
-    return f"sqlite:///{tmp_path}/studies.db"
-
-
 def summed(url, name="support", **options):
     store = open_store(url, create=False)
     try:

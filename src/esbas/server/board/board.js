@@ -51,11 +51,11 @@ function Board() {
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
-  const select = (id, on) => {
-    const next = on ? [...shown, id] : shown.filter(each => each !== id);
+  const select = (id, on) => setShown(before => {
+    const others = before.filter(each => each !== id), next = on ? [...others, id].slice(0, MOST) : others;
     selection.set(next);
-    setShown(next);
-  };
+    return next;
+  });
   const known = (items ?? []).filter(each => shown.includes(each.id));
   const forget = () => { token.set(""); setItems(null); setLocked(""); };
   return html`

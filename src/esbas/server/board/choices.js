@@ -9,10 +9,11 @@ const MOST_NUMBERS = 50; // of a context
 
 /** The last choices of a study as a list of buttons, and a field for any other. */
 export function Choices({ feed, choices }) {
-  const [asked, setAsked] = useState(null), [answer, setAnswer] = useState(null), [entry, setEntry] = useState(""), [focused, setFocused] = useState(null);
+  const [asked, setAsked] = useState(null), [answer, setAnswer] = useState(null), [focused, setFocused] = useState(null);
   useEffect(() => {
     if (asked === null) return undefined;
     let current = true;
+    setAnswer(null);
     const show = found => { if (current) setAnswer({ choice: asked, ...found }); };
     feed.explain(asked).then(show, error => show({ problem: error.message }));
     return () => { current = false; };
@@ -20,12 +21,13 @@ export function Choices({ feed, choices }) {
   const numbers = choices.map(each => each.number), first = numbers.includes(focused) ? focused : numbers[0];
   const submit = event => {
     event.preventDefault();
-    if (/^[1-9][0-9]{0,14}$/.test(entry)) setAsked(Number(entry));
+    const { value } = event.currentTarget.elements.choice; // not of the last drawing: the field may have changed since
+    if (/^[1-9][0-9]{0,14}$/.test(value)) setAsked(Number(value));
   };
   return html`<section>
     <h3>Choices</h3>
     <form class="row" onSubmit=${submit}>
-      <label>Any choice, by its number <input inputmode="numeric" size="8" pattern="[1-9][0-9]{0,14}" value=${entry} onInput=${event => setEntry(event.target.value)} /></label>
+      <label>Any choice, by its number <input name="choice" inputmode="numeric" size="8" required pattern="[1-9][0-9]{0,14}" /></label>
       <button>Why this arm?</button>
     </form>
     <div class="columns">
@@ -35,9 +37,20 @@ export function Choices({ feed, choices }) {
         <span class="number">${number(each.number)}</span> <span class="name">${each.arm}</span> <span class="quiet">${each.state}</span> <span class="quiet">${clock(each.at)}</span>
       </button></li>`)}
     </ol>
-    <div aria-live="polite">${answer ? html`<${Explanation} answer=${answer} />` : html`<p class="quiet">${choices.length ? "Select a choice to see why its arm was chosen." : "None yet."}</p>`}</div>
+    ${answer?.events ? html`<${Explanation} answer=${answer} />` : html`<p class=${answer ? "problem" : "quiet"}>${message(choices, asked, answer)}</p>`}
     </div>
+    <p class="unseen" aria-live="polite">${answer?.events ? `${title(answer)} ${reason(answer)}` : answer?.problem}</p>
   </section>`;
+}
+
+function message(choices, asked, answer) {
+  if (answer) return answer.problem;
+  if (asked !== null) return `Computing what choice ${number(asked)} depended on …`;
+  return choices.length ? "Select a choice to see why its arm was chosen." : "None yet.";
+}
+
+function title({ events: { asked } }) {
+  return `Choice ${number(asked.number)}: why ${asked.arm}?`;
 }
 
 /** Arrow keys, Home and End in the list. */
@@ -52,10 +65,9 @@ function move(event) {
 function Explanation({ answer }) {
   const place = useRef(null);
   useEffect(() => place.current.scrollIntoView({ block: "nearest" }), [answer]);
-  if (answer.problem) return html`<p ref=${place} class="problem">${answer.problem}</p>`;
   const { events: { asked } } = answer, table = armTable(answer.arms), arms = Object.keys(answer.arms);
   return html`<div class="explanation" ref=${place}>
-    <h4>Choice ${number(asked.number)}: why ${asked.arm}?</h4>
+    <h4>${title(answer)}</h4>
     <p>${reason(answer)}</p>
     <dl class="facts">${facts(answer).map(([term, text]) => html`<div key=${term}><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>
     <${Table} table=${{ title: `What choice ${asked.number} depended on`, ...table, marked: arms.indexOf(asked.arm), mark: "chosen" }} />
@@ -72,7 +84,7 @@ function reason({ arms, events: { asked }, before }) {
   if (asked.propensity === null) return "It was drawn at random from what the selector believed about the arms. The probability of that has no closed form.";
   if (asked.propensity < 1) return `It was drawn at random, with a probability of ${percent(asked.propensity)}.`;
   if (!("index" in own)) return "The selector leaves nothing to chance: with these numbers, it always chooses this arm.";
-  if (own.index === null) return "It had no value yet. Such arms are tried first.";
+  if (own.index === null) return "The selector had no value of it, or had forgotten all. Such arms are tried first.";
   const others = available.filter(arm => arm !== asked.arm && arms[arm]).map(arm => [arm, arms[arm].index]);
   const next = others.filter(([, index]) => index !== null).sort((a, b) => b[1] - a[1])[0];
   if (!next || others.some(([, index]) => index === null) || next[1] > own.index) return "The selector leaves nothing to chance: with these numbers, it always chooses this arm.";

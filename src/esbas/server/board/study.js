@@ -7,6 +7,8 @@ import { Totals } from "./totals.js";
 const KEPT = 500; // events in memory
 const LISTED = 100; // rows of a table
 const OFTEN = 1500; // milliseconds between two requests for what events do not contain
+const PATIENCE = 10; // requests that take a second are sent every ten seconds
+const MISSED = 5000; // events after which the log is summed up again, instead of adding each
 const SERIES = 8; // arms in a chart
 const DECISIVE = ["index", "probability", "value", "mean", "bonus", "spread"]; // columns of `explain` that are shown first
 
@@ -48,7 +50,8 @@ export class StudyFeed {
   }
 
   async #follow(working, signal) {
-    if (!this.totals) {
+    this.about = await get(this.path, { signal });
+    if (!this.totals || this.about.last > this.last + MISSED) {
       const overview = await get(`${this.path}/overview`, { signal });
       const after = Math.max(0, overview.last - KEPT);
       const { events } = await get(`${this.path}/history?after=${after}&limit=${KEPT}`, { signal });
@@ -56,6 +59,7 @@ export class StudyFeed {
       this.totals = new Totals(overview);
       this.last = overview.last;
     }
+    this.about.counted = this.about.last; // the last event in its counts
     await this.#refresh(signal);
     const opened = () => { working(); this.state = "live"; this.problem = ""; this.changed(); };
     await stream(`${this.path}/events`, { after: this.last, opened, signal, event: event => this.#add(event, signal) });
@@ -64,26 +68,38 @@ export class StudyFeed {
   #add(event, signal) {
     this.last = event.seq;
     this.totals.add(event);
+    this.#count(event);
     this.events.push(event);
     if (this.events.length > 2 * KEPT) this.events = this.events.slice(-KEPT);
     this.changed();
     if (this.waiting) return;
-    this.waiting = pause(OFTEN, signal).then(async () => {
+    this.waiting = pause(Math.max(OFTEN, PATIENCE * this.took), signal).then(async () => {
       this.waiting = null;
       if (!signal.aborted) await this.#refresh(signal).catch(() => {}); // if the service is gone, the stream ends, too
     });
   }
 
+  /** Keep the description up to date: the service counts all events for it, which takes long if there are many. */
+  #count({ seq, kind, number: choice, epoch, data }) {
+    const { about } = this;
+    if (seq <= about.counted) return;
+    about.counts[kind] = (about.counts[kind] ?? 0) + 1;
+    if (kind === "asked") Object.assign(about, { number: choice, epoch });
+    if (kind === "epoch_claimed") about.claim = epoch === null ? null : { epoch, claimant: data.claimant, until: data.until };
+    if (kind === "epoch_ready") Object.assign(about, { epoch, claim: null });
+    if (kind === "epoch_released") about.claim = null;
+  }
+
   async #refresh(signal) {
-    const [about, explained, opened] = await Promise.all(
-      ["", "/explain", "/choices"].map(rest => get(this.path + rest, { signal })));
-    Object.assign(this, { about, explained: explained.arms, opened });
+    const start = performance.now();
+    const [explained, opened] = await Promise.all(["/explain", "/choices"].map(rest => get(this.path + rest, { signal })));
+    Object.assign(this, { explained: explained.arms, opened, took: performance.now() - start });
     this.changed();
   }
 
   /** Charts, tables and choices, or null before the first answer. */
   view() {
-    if (!this.about) return null;
+    if (!this.explained) return null;
     const groups = this.#groups(), curves = this.totals.curves(groups), names = [...groups.keys()];
     const over = `moving window of ${plural(this.totals.window, "choice")}`;
     const shares = names.map(name => ({ name, values: curves.arms.get(name).share }));
@@ -103,7 +119,7 @@ export class StudyFeed {
 
   /** Series of the charts by name: each arm, or the most frequent ones and all others together. */
   #groups() {
-    const chosen = this.totals.chosen(), all = [...new Set([...this.about.arms, ...chosen.keys()])];
+    const chosen = this.totals.chosen(), all = [...new Set([...Object.keys(this.explained), ...chosen.keys()])];
     if (all.length <= SERIES) return new Map(all.map(arm => [arm, [arm]]));
     const often = new Set([...all].sort((a, b) => (chosen.get(b) ?? 0) - (chosen.get(a) ?? 0)).slice(0, SERIES - 1));
     const others = all.filter(arm => !often.has(arm));
@@ -117,7 +133,7 @@ export class StudyFeed {
     return [
       ["selector", options ? `${selector.name} (${options})` : selector.name],
       ["choices", number(this.about.number)],
-      ["told", count("told")], ["open", number(this.about.open)], ["expired", count("expired")], ["withdrawn", count("withdrawn")],
+      ["told", count("told")], ["open", number(this.opened.open)], ["expired", count("expired")], ["withdrawn", count("withdrawn")],
       ["epoch", claim ? `${number(epoch)}; ${claim.claimant} prepares ${number(claim.epoch)}` : number(epoch)],
       ["choices expire", expires === null ? "never" : `after ${duration(expires)}`],
     ];
