@@ -170,7 +170,8 @@ export class StudyFeed {
     const gone = this.events.filter(each => each.kind === "expired").reverse().slice(0, LISTED);
     const rows = gone.map(each => [number(each.number), each.arm, asked.has(each.number) ? duration(each.at - asked.get(each.number)) : "–", clock(each.at)]);
     const all = this.about.counts.expired ?? 0;
-    return { title: `Expired choices: ${number(all)}`, columns: ["choice", "arm", "age", "expired at"], rows, note: cut(all, rows.length, "the last") };
+    const empty = all ? "None of the last events." : "None.";
+    return { title: `Expired choices: ${number(all)}`, columns: ["choice", "arm", "age", "expired at"], rows, empty, note: cut(all, rows.length, "the last") };
   }
 
   #epochs() {
