@@ -81,8 +81,6 @@ def test_the_log_is_enough_without_its_snapshots(state, url, monkeypatch):
 
 
 def test_selectors_are_plain_data(url):
-    with pytest.raises(InvalidValueError, match=r"must be a name or plain data.* but got a ESBAS"):
-        esbas.open_study(url, "study", selector=esbas.ESBAS(ARMS))
     with pytest.raises(InvalidValueError, match="must be plain data"):
         esbas.open_study(url, "study", selector="esbas", arms=ARMS, options={"bandit": esbas.UCB1})
     with pytest.raises(StudyError, match="wants trajectories"):

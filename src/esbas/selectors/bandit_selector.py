@@ -9,7 +9,8 @@ from esbas import schema
 from esbas.bandits.bandit import BanditFactory
 from esbas.errors import require
 from esbas.evidence import Evidence
-from esbas.selectors.selector import Choice, Pick, Selector
+from esbas.selectors.choice import Choice, Pick
+from esbas.selectors.selector import Selector
 
 ScaleSpec = Literal["auto"] | tuple[float, float] | None
 HUGE = 1e295  # larger differences of values count as this: sums of many stay finite

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from esbas.selectors.selector import SELECTORS, Pick, Selector
+from esbas.selectors.choice import Pick
+from esbas.selectors.selector import SELECTORS, Selector
 
 
 class Fixed(Selector):

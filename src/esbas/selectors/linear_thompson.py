@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from esbas import schema
 from esbas.errors import InvalidValueError, require
 from esbas.evidence import Evidence
-from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
+from esbas.selectors.choice import Choice, Pick
+from esbas.selectors.selector import SELECTORS, Selector
 
 Floats = NDArray[np.float64]
 Features = Callable[[tuple[float, ...]], Sequence[float]]

@@ -4,8 +4,8 @@ import math
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import asdict
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,29 +13,12 @@ from esbas import schema, seeding
 from esbas.errors import ChoiceError, InvalidValueError, require, unknown
 from esbas.evidence import Evidence
 from esbas.registry import Registry
+from esbas.selectors.choice import Choice, Pick
+from esbas.selectors.recorded import Recorded
 from esbas.selectors.state import check_selector_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """A token: the arm that controls the next episode. Pass it to `tell` with the episode's value, or to `withdraw`."""
-
-    number: int  # meta-time τ, from 1
-    arm: str
-    epoch: int  # β, from 0; always 0 without epochs
-    context: tuple[float, ...] | None = None  # what the arm was chosen for; only kept by selectors that use it
-    propensity: float | None = None  # the probability with which the arm was chosen; None if the selector cannot compute it
-
-
-class Pick(NamedTuple):
-    """What `Selector.pick` returns."""
-
-    arm: str
-    propensity: float | None = 1.0
-    note: Any = None  # plain data that comes back with the value of the episode
-
-
-class Selector(ABC):
+class Selector(Recorded, ABC):
     """Choices, epochs and arms, safe to share between threads. A new selector implements `pick` and usually `observe`.
 
     Learners learn between the two calls of `claim_epoch` and `epoch_ready`. One caller gets the epoch that is due; choices of

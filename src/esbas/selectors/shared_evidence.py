@@ -11,9 +11,10 @@ import numpy as np
 from esbas import schema
 from esbas.columns import Array
 from esbas.evidence import Evidence
+from esbas.selectors.choice import Choice, Pick
 from esbas.selectors.epoch_evidence import EpochEvidence
 from esbas.selectors.policy_probes import PolicyProbes
-from esbas.selectors.selector import SELECTORS, Choice, Pick, Selector
+from esbas.selectors.selector import SELECTORS, Selector
 
 
 @SELECTORS.register("shared-evidence")

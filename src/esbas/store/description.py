@@ -9,6 +9,7 @@ from esbas.bandits import make_bandit
 from esbas.errors import InvalidValueError, StudyError, TrustError, require
 from esbas.selectors import Selector, make_selector
 from esbas.store.requests import check_arms
+from esbas.store.selector_objects import describe_object
 
 _SHAPE = {"name": str, "arms": [str], "stationary": [str], "seed": schema.COUNT, "options": {str: Any}}
 _SETTINGS = {"selector": _SHAPE, "expire_after": schema.AnyOf(float, None), "claim_expires": float}
@@ -26,12 +27,15 @@ def describe_selector(
     """A selector as plain data: `name`, `arms`, `stationary`, `seed`, `options`.
 
     Args:
-        selector: a name of `esbas.selectors.make_selector`, or plain data that this function returned.
+        selector: a name of `esbas.selectors.make_selector`, plain data that this function returned, or a new selector.
         arms: the names of the arms, unless `selector` contains them; so are the following.
         stationary: the arms that never learn.
         seed: of the selector's random stream.
         options: `scale`, `xi`, `epochs` and parameters of the selector or its bandit; `bandit` is the name of a bandit.
     """
+    original = selector
+    if isinstance(selector, Selector):
+        selector = describe_object(selector)
     if isinstance(selector, Mapping):
         given: dict[str, Any] = {"stationary": [], "seed": 0, "options": {}} | dict(selector)
         apart = arms is None and not stationary and not seed and not options
@@ -40,7 +44,7 @@ def describe_selector(
         require(arms is not None, "a selector is given with its arms", "pass arms=[...]", selector=selector)
         given = {"name": selector, "arms": arms, "stationary": stationary, "seed": seed, "options": dict(options or {})}
     else:
-        what = "a study's selector must be a name or plain data, so that every process can build it"
+        what = "a study's selector must be a name, plain data or a selector"
         raise InvalidValueError(
             f'{what}, but got a {type(selector).__name__}: write selector="esbas", arms=[...], options={{...}}'
         )
@@ -53,6 +57,9 @@ def describe_selector(
             f"a study's selector must be plain data, but got {repr(given)[:300]}: use numbers, text and lists"
         ) from None
     schema.check(plain, _SHAPE, "the description of a selector", remedy="see esbas.open_study")
+    if isinstance(original, Selector) and build_selector(plain).state_dict() != original.state_dict():
+        what = "a study's selector must be made by its arguments alone, so that every process can build it"
+        raise InvalidValueError(f'{what}, but this {type(original).__name__} was changed: write selector="NAME", arms=[...]')
     return plain
 
 

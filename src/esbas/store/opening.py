@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from esbas.errors import InvalidValueError, StudyError, require
+from esbas.selectors import Selector
 from esbas.store.description import build_selector, check_trust, describe_selector
 from esbas.store.requests import check_name, check_seconds
 from esbas.store.sqlite import SQLiteStore
@@ -50,7 +51,7 @@ def open_study(
     url: str | os.PathLike[str],
     name: str,
     *,
-    selector: str | Mapping[str, Any] | None = None,
+    selector: str | Selector | Mapping[str, Any] | None = None,
     arms: Iterable[str] | None = None,
     stationary: Collection[str] = (),
     seed: int = 0,
@@ -66,7 +67,8 @@ def open_study(
     Args:
         url: see `open_store`.
         name: of the study: any text of 1 to 200 characters.
-        selector: a name of `esbas.selectors.make_selector`, or all of the following as plain data, as `study.description` has it.
+        selector: a name of `esbas.selectors.make_selector`; or a new selector, such as `esbas.default_selector(["a", "b"])`; or
+            name, arms, stationary, seed and options as plain data, as `study.description["selector"]` has them.
         arms: the names of the arms.
         stationary: the arms that never learn.
         seed: of the selector's random stream.

@@ -7,7 +7,8 @@ from typing import Any
 
 from esbas import schema
 from esbas.errors import ChoiceError, InvalidValueError
-from esbas.selectors.selector import Choice, plain_context
+from esbas.selectors.choice import Choice
+from esbas.selectors.selector import plain_context
 
 LONGEST_NAME = 200  # characters of the names of studies and arms, and of keys
 MOST_ARMS = 1000

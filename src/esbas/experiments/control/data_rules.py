@@ -15,7 +15,7 @@ from esbas.bandits.bandit import Rng
 from esbas.bandits.memory_bandit import Round
 from esbas.evidence import Evidence
 from esbas.selectors import BanditSelector, Choice
-from esbas.selectors.selector import Pick
+from esbas.selectors.choice import Pick
 
 
 class FallingShare(KalmanThompson):

@@ -1,0 +1,78 @@
+"""Studies that are created with a selector instead of its name."""
+
+from functools import partial
+
+import pytest
+
+import esbas
+from esbas.bandits import KLUCB, UCB1
+from esbas.errors import InvalidValueError
+from esbas.selectors import BanditSelector, Fixed, SharedEvidence, Uniform
+
+ARMS = ["a", "b", "c"]
+NEW = {
+    "esbas": lambda: esbas.ESBAS(ARMS, xi=0.5, epochs=[5, 10], stationary=["b"], seed=3),
+    "ssbas": lambda: esbas.SSBAS(iter(ARMS), scale=(0.0, 1.0), seed=1),
+    "esbas with another bandit": lambda: esbas.ESBAS(ARMS, bandit=KLUCB),
+    "recommended": lambda: esbas.default_selector(ARMS, seed=5),
+    "recommended for epochs": lambda: esbas.default_selector(ARMS, online=False, seed=5),
+    "a bandit with parameters": lambda: BanditSelector(ARMS, bandit=partial(UCB1, xi=2.0), scale=None, epochs=[7]),
+    "shared evidence": lambda: SharedEvidence(ARMS, epochs=[20], seed=2),
+    "uniform": lambda: Uniform(ARMS, seed=4),
+    "fixed": lambda: Fixed(ARMS, arm="c"),
+}
+
+
+def choices(selector, rounds=40):
+    """The arms that are chosen, if c is the best."""
+    chosen = []
+    for number in range(rounds):
+        choice = selector.ask()
+        chosen.append(choice.arm)
+        selector.tell(choice, ARMS.index(choice.arm) / 2 + 0.01 * (number % 7))
+    return chosen
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_a_study_chooses_as_its_selector_would(name, tmp_path):
+    url = f"sqlite:///{tmp_path}/bot.db"
+    with esbas.open_study(url, "it", selector=NEW[name]()) as study:
+        assert choices(study) == choices(NEW[name]())
+    with esbas.open_study(url, "it", selector=NEW[name]()) as study:  # the same one: it is opened
+        assert study.number == 40
+
+
+def test_the_name_and_the_object_are_the_same_selector(tmp_path):
+    url = f"sqlite:///{tmp_path}/bot.db"
+    esbas.open_study(url, "it", selector="ssbas", arms=ARMS, seed=2).close()
+    esbas.open_study(url, "it", selector=esbas.SSBAS(ARMS, seed=2)).close()
+    with pytest.raises(esbas.errors.StudyError, match="a study keeps the selector"):
+        esbas.open_study(url, "it", selector=esbas.SSBAS(ARMS, seed=3))
+
+
+def used():
+    selector = esbas.SSBAS(ARMS)
+    selector.ask()
+    return selector
+
+
+def changed():
+    selector = esbas.SSBAS(ARMS)
+    selector.rng.random()
+    return selector
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (used, "the selector of a study is new"),
+        (changed, "was changed"),
+        (lambda: esbas.ESBAS(ARMS, bandit=lambda n, rng: UCB1(n, rng=rng)), "classes that other processes can import"),
+        (lambda: esbas.ESBAS(ARMS, bandit=partial(UCB1, xi=3.0)), "has its default parameters"),
+        (lambda: 7, "a name, plain data or a selector"),
+    ],
+)
+def test_what_other_processes_cannot_build_is_refused(make, message, tmp_path):
+    with pytest.raises(InvalidValueError, match=message):
+        esbas.open_study(tmp_path / "bot.db", "it", selector=make())
+    assert not (tmp_path / "bot.db").exists()
