@@ -277,6 +277,7 @@ def test_a_limit_is_positive_and_is_passed_again_on_resume(tmp_path):
     assert [fault.arm for fault in records[0].faults] == ["bad"]
 
 
+@pytest.mark.docs
 def test_the_example_with_two_broken_members_reports_what_happened():
     path = Path(__file__).parent.parent / "examples" / "faults.py"
     result = subprocess.run([sys.executable, str(path), "--steps", "400"], capture_output=True, text=True, check=False)

@@ -67,6 +67,7 @@ def test_a_killed_sweep_leaves_no_orphans(start, tmp_path, attempt):
     wait_until(lambda: not any(map(is_running, workers)), "the end of the workers")
 
 
+@pytest.mark.services
 def test_ctrl_c_while_workers_start_prints_no_traceback(start, tmp_path):
     delays = np.linspace(0.0, 1.0, 6)
     for k, delay in enumerate(delays):

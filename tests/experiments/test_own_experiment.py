@@ -102,6 +102,7 @@ def test_it_has_the_shared_options_and_its_own(folder):
     assert not (folder / "esbas-coins").exists()
 
 
+@pytest.mark.services
 def test_an_interrupted_experiment_continues(folder):
     words = ["reproduce", "coins:Coins", "--runs", "6", "--seed", "3", "--jobs", "1", "--slow", "0.5"]
     process = subprocess.Popen(

@@ -99,6 +99,7 @@ def test_a_policy_is_one_update_behind() -> None:
         assert one["updates"] == other["updates"] >= 10
 
 
+@pytest.mark.services
 def test_results_are_the_same_for_any_number_of_processes_after_kills_and_after_a_save(opened: list[DQN]) -> None:
     steps, before = walk(150), children()
     alone = portfolio()

@@ -80,6 +80,7 @@ def test_a_folder_deleted_during_a_training(tmp_path, capsys, monkeypatch, jobs)
     assert_one_sentence((tmp_path / "log").read_text(), "the folder does not exist any more: restore the folder")
 
 
+@pytest.mark.services
 def test_too_many_open_files(whole, tmp_path):
     out = tmp_path / "it"
     command = words(out, "--no-tensorboard", members=OWN[-1:], steps=4000)

@@ -39,10 +39,13 @@ def wait_for_rows(out, count, process, seed=0):
     pytest.fail(f"no checkpoint after {WAIT} s")
 
 
-KILLED = [(OWN, 3000, (2, 8)), (FOREIGN, 450, (2,))]  # members, steps, episodes after which they are killed
+KILLED = [  # members, steps, episodes after which they are killed
+    pytest.param(OWN, 3000, (2, 8), id="own DQN"),
+    pytest.param(FOREIGN, 450, (2,), id="Stable-Baselines3", marks=pytest.mark.services),
+]
 
 
-@pytest.mark.parametrize(("members", "steps", "kills"), KILLED, ids=["own DQN", "Stable-Baselines3"])
+@pytest.mark.parametrize(("members", "steps", "kills"), KILLED)
 def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members, steps, kills):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard", members=members, steps=steps)) == 0

@@ -5,6 +5,8 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from esbas import archive
 from esbas.training import Train
 from processes import is_running, wait_until
@@ -28,6 +30,7 @@ def config(out: Path, processes: int) -> Train:
     )
 
 
+@pytest.mark.services
 def test_a_killed_training_leaves_no_process_and_resumes_with_the_same_results(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train_without_report(config(whole, 1))
