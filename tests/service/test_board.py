@@ -24,7 +24,7 @@ def test_the_page_and_its_files_need_no_token_but_its_data_do(store, tmp_path):
     with serving(store, tokens=TokenFile(tmp_path / "tokens.toml")) as url:
         page = send(url, "GET", "/")[2].decode()
         paths = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
-        assert len(paths) == 4
+        assert len(paths) == 5
         for path in paths:
             status, headers, _ = send(url, "GET", path)
             assert (status, headers["x-content-type-options"]) == (200, "nosniff")

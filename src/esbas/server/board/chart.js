@@ -3,8 +3,8 @@
 import { number, percent } from "./format.js";
 import { Table } from "./table.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone.module.js";
-import uPlot from "./vendor/uPlot.esm.js";
 
+const { uPlot } = globalThis; // of vendor/uPlot.iife.min.js, which is not a module
 const HEIGHT = 220;
 const DASHES = [[], [6, 3], [2, 3]];
 
