@@ -1,7 +1,8 @@
 // A study, followed live: what the service says about it, as charts and tables.
 
+import { Feed } from "./feed.js";
 import { clock, date, duration, number, percent, plural, words } from "./format.js";
-import { get, pause, persist, stream } from "./source.js";
+import { get, pause, stream } from "./source.js";
 import { Totals } from "./totals.js";
 
 const KEPT = 500; // events in memory
@@ -12,31 +13,10 @@ const MISSED = 5000; // events after which the log is summed up again, instead o
 const SERIES = 8; // arms in a chart
 const DECISIVE = ["index", "probability", "value", "mean", "bonus", "spread"]; // columns of `explain` that are shown first
 
-export class StudyFeed {
+export class StudyFeed extends Feed {
   constructor(name, changed, failed) {
-    this.title = name;
-    this.path = `/v1/studies/${encodeURIComponent(name)}`;
-    this.state = "connecting";
-    this.problem = "";
+    super(name, `/v1/studies/${encodeURIComponent(name)}`, changed, failed);
     this.events = [];
-    this.changed = changed;
-    this.failed = failed;
-  }
-
-  start() {
-    this.stopping = new AbortController();
-    const { signal } = this.stopping;
-    const failed = error => {
-      this.state = "lost";
-      this.problem = error.status ? error.message : "";
-      this.failed(error);
-      this.changed();
-    };
-    persist(working => this.#follow(working, signal), { failed, signal });
-  }
-
-  stop() {
-    this.stopping.abort();
   }
 
   /** What a past choice depended on, and what became of it. */
@@ -49,7 +29,7 @@ export class StudyFeed {
     return { ...explained, events, before: before?.events.asked };
   }
 
-  async #follow(working, signal) {
+  async follow(working, signal) {
     this.about = await get(this.path, { signal });
     if (!this.totals || this.about.last > this.last + MISSED) {
       const overview = await get(`${this.path}/overview`, { signal });

@@ -1,37 +1,17 @@
 // A training, read again and again while it runs: what its files say, as charts and tables.
 
+import { Feed } from "./feed.js";
 import { clock, number, percent, plural } from "./format.js";
-import { get, pause, persist } from "./source.js";
+import { get, pause } from "./source.js";
 
 const OFTEN = 2000; // milliseconds between two requests
 
-export class TrainingFeed {
+export class TrainingFeed extends Feed {
   constructor(item, changed, failed) {
-    this.title = item.name;
-    this.path = `/v1/trainings/${item.id}`;
-    this.state = "connecting";
-    this.problem = "";
-    this.changed = changed;
-    this.failed = failed;
+    super(item.name, `/v1/trainings/${item.id}`, changed, failed);
   }
 
-  start() {
-    this.stopping = new AbortController();
-    const { signal } = this.stopping;
-    const failed = error => {
-      this.state = "lost";
-      this.problem = error.status ? error.message : "";
-      this.failed(error);
-      this.changed();
-    };
-    persist(working => this.#read(working, signal), { failed, signal });
-  }
-
-  stop() {
-    this.stopping.abort();
-  }
-
-  async #read(working, signal) {
+  async follow(working, signal) {
     const about = await get(this.path, { signal }), state = about.finished ? "finished" : "live";
     working();
     if (this.about?.version !== about.version || this.state !== state) {
