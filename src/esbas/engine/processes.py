@@ -11,7 +11,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from esbas.engine.protocol import GeneratorEngine, Job, Outcome
+from esbas.engine.protocol import GeneratorEngine, Job, Outcome, Resources
 from esbas.engine.worker import IGNORED, JOB, REPORT, STOP, serve
 from esbas.errors import EngineError
 
@@ -30,7 +30,7 @@ class Processes(GeneratorEngine):
         self,
         function: Callable[..., Any],
         waiting: deque[Job],
-        count: int,
+        resources: Resources,
         report: Callable[[str, Any], None],
         stop: Callable[[], bool],
     ) -> Generator[Outcome, None, None]:
@@ -43,7 +43,7 @@ class Processes(GeneratorEngine):
                     waiting.clear()
                     for worker in workers.values():
                         worker.send(STOP)
-                while waiting and not stop() and (free := _free(workers, count)) is not None:
+                while waiting and not stop() and (free := _free(workers, resources.jobs)) is not None:
                     failure = free.start(function, waiting.popleft())
                     if failure is not None:
                         yield failure

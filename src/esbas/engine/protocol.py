@@ -125,18 +125,18 @@ class GeneratorEngine(ABC):
         report: Callable[[str, Any], None] = ignore_report,
         stop: Callable[[], bool] = never_stop,
     ) -> closing[Generator[Outcome, None, None]]:
-        return closing(self.outcomes(function, deque(checked_jobs(jobs)), resources.jobs, report, stop))
+        return closing(self.outcomes(function, deque(checked_jobs(jobs)), resources, report, stop))
 
     @abstractmethod
     def outcomes(
         self,
         function: Callable[..., Any],
         waiting: deque[Job],
-        count: int,
+        resources: Resources,
         report: Callable[[str, Any], None],
         stop: Callable[[], bool],
     ) -> Generator[Outcome, None, None]:
-        """See `Engine.map`; `count` is how many jobs run at the same time."""
+        """See `Engine.map`; the names of the waiting jobs have been checked."""
 
 
 def run_job(function: Callable[..., Any], job: Job, context: JobContext) -> Outcome:

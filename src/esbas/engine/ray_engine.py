@@ -4,12 +4,12 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing, suppress
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any
 
 from esbas.engine.machine import describe_machine, differences
-from esbas.engine.protocol import Job, Outcome, Resources, checked_jobs, ignore_report, never_stop
+from esbas.engine.protocol import GeneratorEngine, Job, Outcome, Resources
 from esbas.engine.ray_cluster import connect, import_ray, missing_resources, task_options
 from esbas.engine.worker import in_words
 from esbas.errors import EngineError, WorkerLostError
@@ -21,7 +21,7 @@ MOST_ENDS = 3  # how often a job may end its worker
 MOST_LOSSES = 10  # how often the machine of a job may be lost
 
 
-class RayEngine:
+class RayEngine(GeneratorEngine):
     """Runs each job as a Ray task, on any machine of a cluster.
 
     If a worker or a machine is lost, its jobs run again. A job that ended its worker three times yields a `WorkerLostError`, and
@@ -39,26 +39,15 @@ class RayEngine:
         import_ray(address)
         self.address = address
 
-    def map(
+    def outcomes(
         self,
         function: Callable[..., Any],
-        jobs: Iterable[Job],
-        *,
-        resources: Resources,
-        report: Callable[[str, Any], None] = ignore_report,
-        stop: Callable[[], bool] = never_stop,
-    ) -> closing[Generator[Outcome, None, None]]:
-        return closing(self._outcomes(function, checked_jobs(jobs), resources, report, stop))
-
-    def _outcomes(
-        self,
-        function: Callable[..., Any],
-        jobs: list[Job],
+        waiting: deque[Job],
         resources: Resources,
         report: Callable[[str, Any], None],
         stop: Callable[[], bool],
     ) -> Generator[Outcome, None, None]:
-        if not jobs:
+        if not waiting:
             return
         ray = connect(self.address)
         problem = missing_resources(ray, resources)
@@ -66,8 +55,8 @@ class RayEngine:
             raise EngineError(f"{problem}: ask for less")
         if problem:
             print(f"esbas: note: {problem}: waiting for a larger one", file=sys.stderr)
-        waiting, stopped = deque(jobs), False
-        attempts = _Attempts(ray, function, jobs, resources, report)
+        stopped = False
+        attempts = _Attempts(ray, function, list(waiting), resources, report)
         try:
             while True:
                 if not stopped and stop():

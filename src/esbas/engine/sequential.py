@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
-from esbas.engine.protocol import GeneratorEngine, Job, JobContext, Outcome, run_job
+from esbas.engine.protocol import GeneratorEngine, Job, JobContext, Outcome, Resources, run_job
 
 
 class Sequential(GeneratorEngine):
@@ -15,11 +15,11 @@ class Sequential(GeneratorEngine):
         self,
         function: Callable[..., Any],
         waiting: deque[Job],
-        count: int,
+        resources: Resources,
         report: Callable[[str, Any], None],
         stop: Callable[[], bool],
     ) -> Generator[Outcome, None, None]:
-        del count
+        del resources
         for job in waiting:
             if stop():
                 return

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Any
 
-from esbas.engine.protocol import GeneratorEngine, Job, JobContext, Outcome, run_job
+from esbas.engine.protocol import GeneratorEngine, Job, JobContext, Outcome, Resources, run_job
 from esbas.errors import EngineError
 
 
@@ -21,7 +21,7 @@ class Threads(GeneratorEngine):
         self,
         function: Callable[..., Any],
         waiting: deque[Job],
-        count: int,
+        resources: Resources,
         report: Callable[[str, Any], None],
         stop: Callable[[], bool],
     ) -> Generator[Outcome, None, None]:
@@ -46,7 +46,7 @@ class Threads(GeneratorEngine):
 
         try:
             while True:
-                while waiting and running < count and not stop():
+                while waiting and running < resources.jobs and not stop():
                     threading.Thread(target=work, args=(waiting.popleft(),), daemon=True).start()
                     running += 1
                 if not running:
