@@ -1,18 +1,14 @@
 """The service of studies: ask + tell pairs per second of several client processes on this machine."""
 
-import multiprocessing
 import subprocess
 import sys
 import tempfile
-import time
 from typing import Any
 
-import numpy as np
-
-from benchmarks.studies import ARMS
+from benchmarks.studies import ARMS, measure, send_pairs
 from esbas.client import Client
 
-CLIENTS, SECONDS = 4, 8.0
+CLIENTS = 4
 
 
 def main() -> None:
@@ -29,35 +25,11 @@ def _requests(selector: str, clients: int) -> None:
                 assert server.stdout is not None
                 url = server.stdout.readline().partition(" at ")[2].partition(",")[0]
                 Client(url).study("benchmark", selector=selector, arms=ARMS)
-                _measure(url, selector, clients)
+                print(f"{selector}, {clients} clients: {measure(_work, clients, url)}", flush=True)
             finally:
                 server.terminate()
 
 
-def _measure(url: str, selector: str, clients: int) -> None:
-    context = multiprocessing.get_context("spawn")
-    barrier, results = context.Barrier(clients), context.Queue()
-    workers = [context.Process(target=_work, args=(url, n, barrier, results)) for n in range(clients)]
-    for worker in workers:
-        worker.start()
-    taken = np.concatenate([results.get() for _ in workers])
-    for worker in workers:
-        worker.join()
-    half, nearly, longest = (float(np.quantile(taken, q)) * 1e3 for q in (0.5, 0.99, 1.0))
-    latency = f"{half:.1f} ms median, {nearly:.1f} ms p99, {longest:.0f} ms at most"
-    print(f"{selector}, {clients} clients: {len(taken) / 2 / SECONDS:.0f} ask + tell pairs/s, {latency}", flush=True)
-
-
-def _work(url: str, worker: int, barrier: Any, results: Any) -> None:
-    rng, taken = np.random.default_rng(worker), []
+def _work(worker: int, barrier: Any, results: Any, url: str) -> None:
     with Client(url) as client:
-        study = client.existing_study("benchmark")
-        barrier.wait()
-        end, n = time.perf_counter() + SECONDS, 0
-        while (start := time.perf_counter()) < end:
-            choice = study.ask(key=f"{worker}-ask-{n}")
-            middle = time.perf_counter()
-            study.tell(choice, float(rng.random()), key=f"{worker}-tell-{n}")
-            taken += [middle - start, time.perf_counter() - middle]
-            n += 1
-    results.put(np.array(taken))
+        send_pairs(client.existing_study("benchmark"), worker, barrier, results)

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,32 +39,43 @@ def main() -> None:
 def _requests(url: str, selector: str, processes: int) -> None:
     name = f"benchmark of {processes} at {time.time()}"
     esbas.open_study(url, name, selector=selector, arms=ARMS).close()
+    rates = measure(_work, processes, url, name)
+    where = url.partition(":")[0] + ("" if "synchronous=" not in url else " (synchronous=full)")
+    print(f"{where}, {selector}, {processes} processes: {rates}", flush=True)
+
+
+def measure(work: Callable[..., None], processes: int, *where: str) -> str:
+    """Pairs of requests per second and their latency, if `work(worker, barrier, results, *where)` runs in some processes."""
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(processes), context.Queue()
-    workers = [context.Process(target=_work, args=(url, name, n, barrier, results)) for n in range(processes)]
+    workers = [context.Process(target=work, args=(number, barrier, results, *where)) for number in range(processes)]
     for worker in workers:
         worker.start()
     taken = np.concatenate([results.get() for _ in workers])
     for worker in workers:
         worker.join()
     half, nearly, longest = (float(np.quantile(taken, q)) * 1e3 for q in (0.5, 0.99, 1.0))
-    latency = f"{half:.1f} ms median, {nearly:.0f} ms p99, {longest:.0f} ms at most"
-    where = url.partition(":")[0] + ("" if "synchronous=" not in url else " (synchronous=full)")
-    print(f"{where}, {selector}, {processes} processes: {len(taken) / 2 / SECONDS:.0f} ask + tell pairs/s, {latency}", flush=True)
+    latency = f"{half:.1f} ms median, {nearly:.1f} ms p99, {longest:.0f} ms at most"
+    return f"{len(taken) / 2 / SECONDS:.0f} ask + tell pairs/s, {latency}"
 
 
-def _work(url: str, name: str, worker: int, barrier: Any, results: Any) -> None:
+def send_pairs(study: Any, worker: int, barrier: Any, results: Any) -> None:
+    """Ask and tell for some seconds, once all workers are ready."""
     rng, taken = np.random.default_rng(worker), []
-    with esbas.open_study(url, name) as study:
-        barrier.wait()
-        end, n = time.perf_counter() + SECONDS, 0
-        while (start := time.perf_counter()) < end:
-            choice = study.ask(key=f"{worker}-ask-{n}")
-            middle = time.perf_counter()
-            study.tell(choice, float(rng.random()), key=f"{worker}-tell-{n}")
-            taken += [middle - start, time.perf_counter() - middle]
-            n += 1
+    barrier.wait()
+    end, n = time.perf_counter() + SECONDS, 0
+    while (start := time.perf_counter()) < end:
+        choice = study.ask(key=f"{worker}-ask-{n}")
+        middle = time.perf_counter()
+        study.tell(choice, float(rng.random()), key=f"{worker}-tell-{n}")
+        taken += [middle - start, time.perf_counter() - middle]
+        n += 1
     results.put(np.array(taken))
+
+
+def _work(worker: int, barrier: Any, results: Any, url: str, name: str) -> None:
+    with esbas.open_study(url, name) as study:
+        send_pairs(study, worker, barrier, results)
 
 
 def _opening(url: str, selector: str) -> None:
