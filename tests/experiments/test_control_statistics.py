@@ -100,3 +100,11 @@ def test_that_number_of_seeds_finds_the_effect():
     rng, n = np.random.default_rng(0), statistics.seeds_for_power([-1.0, 0.0, 1.0], 0.5)
     found = np.mean([stats.wilcoxon(rng.normal(0.5, 1, n)).pvalue < 0.05 for _ in range(300)])
     assert 0.7 < found < 0.9
+
+
+def test_the_band_of_curves_is_the_interval_of_each_bin():
+    curves = np.random.default_rng(5).normal(0, 1, (20, 3))
+    low, high = statistics.iqm_band(curves, resamples=400, rng=np.random.default_rng(0))
+    for place in range(3):
+        alone = statistics.iqm_interval([curves[:, place]], resamples=400, rng=np.random.default_rng(0))
+        assert (low[place], high[place]) == pytest.approx((alone.low, alone.high))

@@ -41,7 +41,13 @@ def test_the_table_by_hand(made: Made, tmp_path: Path, capsys: pytest.CaptureFix
     b = made("b", [7.0] * 100, steps=1000, speed=50)
     capsys.readouterr()
     first, second = compare(tmp_path, a, b, threshold=50)
-    assert [first[key] for key in ("training", "task", "selector", "learners", "runs")] == ["a", "CartPole-v1", "ssbas", 1, 2]
+    assert [first[key] for key in ("training", "task", "selector", "learners", "runs")] == [
+        "a",
+        "CartPole-v1",
+        "kalman-thompson",
+        1,
+        2,
+    ]
     assert (first["end"], first["whole"]) == (102, 52)
     assert first["end_ci95"] == pytest.approx(12.706 * 2, rel=1e-4)  # Student's t, one degree of freedom; standard error 2
     middle = (750 + 730) / 2  # the mean is 50 with 25 episodes of 100; in the other run with 23 of 104 and 27 of 4

@@ -7,6 +7,9 @@ from esbas.selectors.bandit_selector import BanditSelector
 from esbas.selectors.esbas import ESBAS
 from esbas.selectors.selector import Selector
 
+RECOMMENDED = "kalman-thompson"
+"""The name of the recommended selector for learners that learn all the time: the default of `esbas train`."""
+
 
 def default_selector(arms: Iterable[str], *, online: bool = True, seed: int = 0) -> Selector:
     """The recommended selector: Kalman Thompson sampling online, and ESBAS if learners learn by epochs.

@@ -58,8 +58,9 @@ def _made(
 ) -> Selector:
     """Settings are passed as far as the selector has them; what the user chose must be one of its parameters."""
     parameters = inspect.signature(factory).parameters
+    remedy = "leave it out, or name a selector that has it"
     for key, value in chosen.items():
-        require(key in parameters, f"the selector has a parameter {key}", "leave it out", selector=name, **{key: value})
+        require(key in parameters, f"the selector has a parameter {key}", remedy, selector=name, **{key: value})
     return factory(arms, **{key: value for key, value in (settings | chosen).items() if key in parameters})
 
 

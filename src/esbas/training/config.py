@@ -13,6 +13,7 @@ import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
 from esbas.errors import require
+from esbas.selectors.recommended import RECOMMENDED
 from esbas.training.options import checked
 
 if TYPE_CHECKING:  # imported where they are needed, so that `esbas train --help` is fast
@@ -62,8 +63,8 @@ class Train:
     members: tuple[str, ...] = ()
     """The learners, instead of a file: dqn, "dqn(rate=0.001, n_step=3)", sb3.qrdqn, "module:Class(option=1)",
     "mylearner.py:Class", ... Default: see --portfolio."""
-    selector: str = "ssbas"
-    """How learners are chosen: ssbas, esbas, uniform, kalman-thompson, shared-evidence, linear-thompson, fixed:NAME, any of
+    selector: str = RECOMMENDED
+    """How learners are chosen: kalman-thompson, ssbas, esbas, uniform, shared-evidence, linear-thompson, fixed:NAME, any of
     `esbas bandits`, or module:Class; with options as in "ssbas(xi=1)" or "exp3(gamma=0.1)"."""
     scale: str = "auto"
     """How values are scaled for the selector: auto (from recent values), raw (as in the paper), or LOW,HIGH such as 0,500."""

@@ -81,7 +81,7 @@ class ControlAnalysis:
         values = [each.finals(method) if final else each.scores(method) for each in tasks]
         if not all(np.isfinite(each).all() for each in values):
             return None
-        return statistics.iqm_interval(values, resamples=self.protocol.resamples, rng=self._rng(*key))
+        return statistics.iqm_interval(values, resamples=self.protocol.resamples, rng=self.rng(*key))
 
     def improvement(self, each: TaskScores, method: str, other: str) -> float | None:
         """The probability that a run of the method has a higher score than one of the other."""
@@ -98,9 +98,10 @@ class ControlAnalysis:
         first, second = ([each.scores(name) for each in tasks] for name in names)
         if not all(np.isfinite(each).all() for each in (*first, *second)):
             return None
-        return kind(first, second, resamples=self.protocol.resamples, rng=self._rng("compared", method, kind.__name__))
+        return kind(first, second, resamples=self.protocol.resamples, rng=self.rng("compared", method, kind.__name__))
 
-    def _rng(self, *name: str) -> np.random.Generator:
+    def rng(self, *name: str) -> np.random.Generator:
+        """Random numbers of the bootstrap that depend on nothing but the seed and the name."""
         return seeding.generator(self.seed, "control", "bootstrap", *name)
 
     @cached_property
@@ -155,7 +156,9 @@ class ControlAnalysis:
         if not known:
             return Verdict(claim, "not run on all tasks", None)
         texts = ", ".join(f"{name} {each.value:+.2f} [{each.low:+.2f}, {each.high:+.2f}]" for name, each in known.items())
-        return Verdict(claim, f"difference from {texts}", all(each.value > 0 for each in known.values()))
+        close = [name for name, each in known.items() if each.low <= 0 <= each.high]
+        doubt = f"; not distinguishable from {', '.join(close)}: the interval contains 0" if close else ""
+        return Verdict(claim, f"difference from {texts}{doubt}", all(each.value > 0 for each in known.values()))
 
     def seeds_needed(self, each: TaskScores) -> int | None:
         """The seeds with which the difference `EFFECT` from chance would be found on this task, as estimated from these runs."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from esbas.experiments.control import statistics
 from esbas.experiments.control.analysis import ControlAnalysis
@@ -14,6 +15,9 @@ from esbas.reporting import figures
 from esbas.reporting.colours import COLOURS, INK, QUIET
 
 COLUMNS = 2
+POINTS = 25  # of a curve: its bins are averaged in pairs
+RESAMPLES = 400  # for the bands of curves
+LINE = 0.04  # height of a label, as a share of the axis
 
 
 def aggregate_figure(analysis: ControlAnalysis) -> Figure | None:
@@ -34,7 +38,7 @@ def aggregate_figure(analysis: ControlAnalysis) -> Figure | None:
 
 
 def curve_figure(analysis: ControlAnalysis, kind: str) -> Figure | None:
-    """Mean returns over environment steps, one panel for each task; None without tasks."""
+    """Mean returns over environment steps with their intervals, one panel for each task; None without tasks."""
     tasks = analysis.of_kind(kind)
     if not tasks:
         return None
@@ -50,13 +54,20 @@ def curve_figure(analysis: ControlAnalysis, kind: str) -> Figure | None:
 
 def _curves(axes: Axes, analysis: ControlAnalysis, each: TaskScores) -> None:
     """A method has the same colour in all panels."""
-    bins = each.curves(each.reference).shape[1]
-    at = (np.arange(bins) + 0.5) * each.task.steps / bins
     fixed, external = (analysis.recommended, analysis.chance, "ssbas", HALVING, each.reference), analysis.external
     for name, colour in zip((*fixed, *external), COLOURS, strict=False):
-        if each.has(name):
-            means = statistics.iqm(each.curves(name), axis=0)
-            axes.plot(at, means, color=colour, label=BEST if name == each.reference else name, linewidth=1.6)
+        if not each.has(name):
+            continue
+        curves = each.curves(name)
+        points = min(POINTS, curves.shape[1])
+        curves = np.stack([part.mean(axis=1) for part in np.array_split(curves, points, axis=1)], axis=1)
+        at = (np.arange(points) + 0.5) * each.task.steps / points
+        low, high = statistics.iqm_band(curves, resamples=RESAMPLES, rng=analysis.rng("curves", each.task.name, name))
+        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        label = BEST if name == each.reference else name
+        axes.plot(at, statistics.iqm(curves, axis=0), color=colour, label=label, linewidth=1.6)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     figures.label(axes, x="environment steps", y="mean return", title=each.task.name)
 
 
@@ -95,7 +106,12 @@ def cost_figure(analysis: ControlAnalysis) -> Figure | None:
         colour = COLOURS[1] if name == analysis.recommended else COLOURS[0]
         lengths = [[score.value - score.low], [score.high - score.value]]
         axes.errorbar([cost], [score.value], yerr=lengths, fmt="o", color=colour, markersize=5)
-        axes.annotate(name, (cost, score.value), xytext=(5, 3), textcoords="offset points", fontsize=9, color=INK)
-    axes.set_xlim(left=0)
+    end = 1.1 * max(cost for cost, _ in points.values())
+    axes.set_xlim(0, end)
+    height, written = LINE * (axes.get_ylim()[1] - axes.get_ylim()[0]), math.inf
+    for name, (cost, score) in sorted(points.items(), key=lambda point: -point[1][1].value):
+        written = min(score.value, written - height)  # a column of labels from top to bottom, none over another
+        axes.plot([cost, end], [score.value, written], color=QUIET, linewidth=0.8, linestyle=":", zorder=1)
+        axes.annotate(name, (end, written), xytext=(4, 0), textcoords="offset points", fontsize=9, color=INK, va="center")
     figures.label(axes, x="CPU time of a run [chance = 1]", y="score")
     return figure

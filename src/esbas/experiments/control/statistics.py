@@ -17,6 +17,7 @@ from esbas.errors import require
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
+TAILS = (1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,16 @@ def difference_interval(
     return Interval(float(both[0] - both[1]), *percentiles(samples[:, 0] - samples[:, 1]), min(map(len, pairs)))
 
 
+def iqm_band(curves: ArrayLike, *, resamples: int, rng: np.random.Generator) -> Floats:
+    """(2, bins): the ends of the interval of the interquartile mean in each bin, for curves, (seeds, bins)."""
+    values = np.asarray(curves, np.float64)
+    samples = iqm(values[rng.integers(len(values), size=(resamples, len(values)))], axis=1)
+    return np.quantile(samples, TAILS, axis=0)
+
+
 def percentiles(samples: Floats) -> tuple[float, float]:
     """The ends of the 95 % interval."""
-    low, high = np.quantile(samples, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    low, high = np.quantile(samples, TAILS)
     return float(low), float(high)
 
 

@@ -11,6 +11,7 @@ from esbas.errors import require
 from esbas.learner import Learner
 from esbas.objective import make_objective
 from esbas.runner import Budget
+from esbas.selectors.recommended import RECOMMENDED
 from esbas.training import warm_start
 from esbas.training.portfolios.recipe import Recipe
 from esbas.training.selectors import read_scale, read_selector
@@ -48,7 +49,7 @@ class Plan:
 
     env_id: str
     recipe: Recipe
-    selector: str = "ssbas"
+    selector: str = RECOMMENDED
     scale: str = "auto"
     xi: float | None = None
     epochs: tuple[int, ...] = ()
