@@ -29,6 +29,7 @@ def analysed(tmp_path):
                 for name in methods_of(task, options.protocol)
             }
             cells[task.name] = found | {"random": {"returns": np.zeros(4)}}
+        cells["Rooms"]["uniform"]["vote"] = np.full(SEEDS, 0.7 * best)  # an ensemble that exists on one task only
         analysis = ControlAnalysis(options, cells)
         return [each.holds for each in analysis.verdicts()], analysis
 
@@ -78,3 +79,13 @@ def test_a_task_whose_best_member_misses_the_threshold_does_not_count(analysed):
     holds, analysis = analysed(0.9, 0.9, best=-2.0)  # worse than random actions
     assert holds == [None] * 4
     assert analysis.summary()["aggregate"] == {}
+
+
+def test_methods_on_some_tasks_are_compared_on_these(analysed):
+    summary = analysed(0.97, 0.8)[1].summary()
+    assert "majority-vote" not in summary["aggregate"]
+    (row,) = (row for name, row in summary["partial"].items() if name == "majority-vote")
+    assert row["tasks"] == ["Rooms"]
+    assert row["score"] is None
+    assert row["final"]["iqm"] == pytest.approx(0.7)
+    assert row["recommended_final"]["iqm"] == pytest.approx(0.97, abs=0.005)

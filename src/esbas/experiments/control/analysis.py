@@ -68,6 +68,12 @@ class ControlAnalysis:
         )
         return [*names] if members else [*names, BEST, ANY]
 
+    @cached_property
+    def partial(self) -> dict[str, list[TaskScores]]:
+        """The methods that exist on some of the counted tasks only, and these tasks."""
+        found = {name: [each for each in self.counted if each.has(name)] for name in self.methods_on(self.counted)}
+        return {name: tasks for name, tasks in found.items() if len(tasks) < len(self.counted)}
+
     def interval(self, tasks: Sequence[TaskScores], method: str, *, final: bool = False) -> Interval | None:
         """The interquartile mean over these tasks; None if the method is missing on one of them, or has no such score."""
         key = (*(each.task.name for each in tasks), method, "final" if final else "score")
@@ -185,7 +191,12 @@ class ControlAnalysis:
             "recommended": self.recommended,
             "chance": self.chance,
             "tasks": {name: self._task_summary(each) for name, each in self.tasks.items()},
-            "aggregate": {name: self._aggregate_summary(name) for name in self.methods_on(self.counted)} if self.counted else {},
+            "aggregate": {
+                name: self._aggregate_summary(name) for name in self.methods_on(self.counted) if name not in self.partial
+            }
+            if self.counted
+            else {},
+            "partial": {name: self._partial_summary(name, tasks) for name, tasks in self.partial.items()},
             "verdicts": [{"claim": each.claim, "measured": each.measured, "holds": each.holds} for each in self.verdicts()],
         }
 
@@ -213,6 +224,15 @@ class ControlAnalysis:
             "final": None if final is None else final.as_dict(),
             "probability_of_improvement": {over: self.improvement(each, name, over) for over in others if over != name},
         }
+
+    def _partial_summary(self, name: str, tasks: Sequence[TaskScores]) -> dict[str, Any]:
+        """The method and the recommended selector on the same tasks."""
+        found: dict[str, Any] = {"tasks": [each.task.name for each in tasks]}
+        for method, prefix in ((name, ""), (self.recommended, "recommended_")):
+            score, final = self.interval(tasks, method), self.interval(tasks, method, final=True)
+            found |= {f"{prefix}score": None if score is None else score.as_dict()}
+            found |= {f"{prefix}final": None if final is None else final.as_dict()}
+        return found
 
     def _aggregate_summary(self, name: str) -> dict[str, Any]:
         score, final = self.interval(self.counted, name), self.interval(self.counted, name, final=True)

@@ -16,6 +16,7 @@ SCORE_HEADER += ["mean return", "environment steps", "seeds"]
 TASK_HEADER = ["task", "counts", "random actions", "best member alone", "its return", "in its last fifth", "threshold"]
 TASK_HEADER += ["above chance by", "adjusted p", f"seeds for {EFFECT}"]
 AGGREGATE_HEADER = ["method", "score", "final score", "recommended is better: probability", "difference", "CPU time / chance"]
+PARTIAL_HEADER = ["method", "tasks", "score", "recommended: score", "final score", "recommended: final score"]
 _KINDS = {CONFIRMATORY: "Confirmatory tasks", DEVELOPMENT: "Development tasks", ABLATION: "Ablations"}
 
 
@@ -26,6 +27,7 @@ def publish(results: Results, analysis: ControlAnalysis) -> None:
         results.table("scores", SCORE_HEADER, score_rows(analysis))
         results.table("tasks", TASK_HEADER, tasks)
         results.table("aggregate", *_flat(AGGREGATE_HEADER, aggregate))
+        results.table("partial", *_flat(PARTIAL_HEADER, partial_rows(analysis)))
         results.table("cost", *cost_table(analysis))
         results.table("members", *member_table(analysis))
         results.summary(analysis.summary())
@@ -89,6 +91,15 @@ def aggregate_rows(analysis: ControlAnalysis) -> Rows:
         row = [name, score, final, *comparisons, analysis.relative_cost(name)]
         found.append((float("-inf") if score is None else score.value, row))
     return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
+
+
+def partial_rows(analysis: ControlAnalysis) -> Rows:
+    """The methods that exist on some tasks only, beside the recommended selector on the same tasks."""
+    rows: Rows = []
+    for name, tasks in analysis.partial.items():
+        pairs = [analysis.interval(tasks, each, final=final) for final in (False, True) for each in (name, analysis.recommended)]
+        rows.append([name, ", ".join(each.task.name for each in tasks), *pairs])
+    return rows
 
 
 def _flat(header: list[str], rows: Rows) -> tuple[list[str], Rows]:
@@ -165,6 +176,9 @@ def _sections(analysis: ControlAnalysis, aggregate: Rows, tasks: Rows, drawn: Co
         caption = "Interquartile means over tasks and seeds, with 95 % intervals." if figure else ""
         text = "Over the confirmatory tasks that count. Ensembles are the members that chance has trained, evaluated together."
         sections.append(Section("All tasks together", text, table=(AGGREGATE_HEADER, aggregate), figure=figure, caption=caption))
+    if analysis.partial:
+        text = "Methods that do not exist on all of these tasks, beside the recommended selector on the same tasks."
+        sections.append(Section("On some of these tasks", text, table=(PARTIAL_HEADER, partial_rows(analysis))))
     if "cost" in drawn:
         text = "CPU time of training, relative to chance, which trains all members: the geometric mean over tasks."
         sections.append(Section("Score and CPU time", text, figure="cost", caption="95 % intervals of the score."))

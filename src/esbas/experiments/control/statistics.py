@@ -71,7 +71,7 @@ def iqm_band(curves: ArrayLike, *, resamples: int, rng: np.random.Generator) -> 
     """(2, bins): the ends of the interval of the interquartile mean in each bin, for curves, (seeds, bins)."""
     values = np.asarray(curves, np.float64)
     samples = iqm(values[rng.integers(len(values), size=(resamples, len(values)))], axis=1)
-    return np.quantile(samples, TAILS, axis=0)
+    return np.asarray(np.quantile(samples, TAILS, axis=0))
 
 
 def percentiles(samples: Floats) -> tuple[float, float]:
