@@ -15,6 +15,7 @@ FIGURES = {
     "passive": "control-passive",
 }
 MEMBERS = "alone:", "fixed:"
+RULES = "falling-share", "upside", "improvement", "coverage", "coverage-per-step"
 
 
 def main(results: Path) -> None:
@@ -27,14 +28,20 @@ def main(results: Path) -> None:
             ["claim", "", "measured"], [[v["claim"], WORDS[v["holds"]], v["measured"]] for v in summary["verdicts"]]
         ),
         "aggregate": table(*aggregate(summary)),
+        "partial": table(*partial(summary)),
         "scales": table(*scales(summary)),
     }
-    for kind in ("confirmatory", "development", "ablation"):
+    for kind in ("confirmatory", "development"):
         tasks = {name: task for name, task in summary["tasks"].items() if task["kind"] == kind}
         if tasks:
             parts[kind] = table(*matrix(tasks, "score"))
             if kind == "confirmatory":
                 parts["final"] = table(*matrix(tasks, "final"))
+    ablations = {name: task for name, task in summary["tasks"].items() if task["kind"] == "ablation"}
+    rules = {name: task for name, task in ablations.items() if data_rules(task)}
+    if ablations:
+        parts["ablation"] = table(*ablation({name: task for name, task in ablations.items() if name not in rules}, summary))
+        parts["data"] = table(*matrix(rules, "score"))
     page = (DOCS / "control.md").read_text("utf-8")
     fill("control.md", {name: part for name, part in parts.items() if f"<!-- {name} -->" in page})
 
@@ -50,12 +57,38 @@ def matrix(tasks: Mapping[str, Any], kind: str) -> tuple[list[str], list[list[ob
     return ["", *tasks], rows
 
 
+def data_rules(task: Mapping[str, Any]) -> list[str]:
+    """The rules for the value of data that were tried on this task."""
+    return [name for name in task["methods"] if name in RULES]
+
+
+def ablation(tasks: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
+    """One row for each ablation, and one for each task that it changes."""
+    shown = summary["recommended"], "ssbas", summary["chance"], "a random member alone"
+    originals = dict.fromkeys(name.partition("-")[0] for name in tasks)
+    rows = {name: summary["tasks"][name] for name in originals if name in summary["tasks"]} | dict(tasks)
+    header = ["", *(f"`{name}`" if " " not in name else name for name in shown), "best member alone: its return"]
+    return header, [
+        [name, *(interval(task["methods"].get(method, {}).get("score")) for method in shown), number(task["best_member_return"])]
+        for name, task in sorted(rows.items())
+    ]
+
+
 def aggregate(summary: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
     """Every method over all confirmatory tasks, the best first."""
     found = sorted(summary["aggregate"].items(), key=lambda pair: -(pair[1]["score"] or {"iqm": -1e9})["iqm"])
     header = ["", "score", "final greedy score", f"probability that `{summary['recommended']}` is better"]
     return header, [
         [name, interval(row["score"]), interval(row["final"]), interval(row["recommended_improves"])] for name, row in found
+    ]
+
+
+def partial(summary: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
+    """The methods that exist on some tasks only, and the recommended selector on the same tasks."""
+    header = ["", "tasks", "score", f"`{summary['recommended']}`", "final greedy score", f"`{summary['recommended']}`"]
+    keys = "score", "recommended_score", "final", "recommended_final"
+    return header, [
+        [f"`{name}`", len(row["tasks"]), *(interval(row[key]) for key in keys)] for name, row in summary["partial"].items()
     ]
 
 

@@ -94,7 +94,7 @@ def test_killed_while_it_is_extended(short, tmp_path, monkeypatch, last):
         raise Killed
 
     following = {
-        "_reopen": "esbas.training.extending.Results.change",
+        "_reopen": "esbas.reporting.Results.change",
         "change": "esbas.training.commands.resume.train",
         "train": "esbas.training.runs.one_run._Checkpoints.save",
     }
@@ -156,3 +156,25 @@ def test_a_damaged_history_is_one_sentence(short, capsys, earlier):
     output = capsys.readouterr().err
     assert "earlier" in output
     assert output.count("\n") == 1
+
+
+def test_a_folder_that_names_no_selector_continues_with_the_older_default(tmp_path, capsys):
+    """Version 0.5 left out the default, which was SSBAS."""
+    short, long = tmp_path / "short", tmp_path / "long"
+    for out, episodes in ((short, 12), (long, 20)):
+        assert cli.main([*TABULAR, "--selector", "ssbas", "--episodes", str(episodes), "--out", str(out)]) == 0
+    path = short / "config.json"
+    about = config(short)
+    assert about["config"].pop("selector") == "ssbas"
+    about["again"] = about["again"].replace(" --selector ssbas", "")
+    path.write_text(json.dumps(about))
+    assert cli.main([*TABULAR, "--selector", "ssbas", "--episodes", "12", "--out", str(short)]) == 0  # the same training
+    capsys.readouterr()
+    assert cli.main([*TABULAR, "--episodes", "12", "--out", str(short)]) == 2
+    output = capsys.readouterr().err
+    assert "has the selector ssbas, the default of its version, but this is kalman-thompson" in output
+    assert f"`esbas resume {short}` continues it" in output
+    assert open_folder(short).plan.selector == "ssbas"
+    assert cli.main(["resume", str(short), "--episodes", "20", QUIET]) == 0
+    assert_same(numbers(long), numbers(short))
+    assert config(short)["config"] == config(long)["config"]  # it is named from now on

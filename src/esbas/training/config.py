@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # imported where they are needed, so that `esbas train --help
     from esbas.training.runs.plan import Plan
 
 DEFAULT_STEPS = 60_000
+UNNAMED_SELECTOR = "ssbas"  # of folders that do not name one: the default until version 0.5
 LONGEST_FILE_NAME = 100
 _SELECTOR = "selector", "scale", "xi", "epochs"
 _DECISIVE = (
@@ -247,16 +248,17 @@ class Train:
         )
 
     def options(self) -> dict[str, Any]:
-        """The options that affect results, as plain data, without those that have their default value."""
-        defaults = {field.name: field.default for field in fields(self)}
-        chosen = {name: getattr(self, name) for name in _DECISIVE if getattr(self, name) != defaults[name]}
+        """The selector, and the other options that affect results and do not have their default value, as plain data."""
+        defaults = {field.name: field.default for field in fields(self) if field.name != "selector"}
+        chosen = {name: getattr(self, name) for name in _DECISIVE if getattr(self, name) != defaults.get(name)}
         return {name: str(value) if isinstance(value, Path) else value for name, value in chosen.items()}
 
     @classmethod
     def from_options(cls, env_id: str, options: Mapping[str, Any], **more: Any) -> "Train":
         """The inverse of `options`; raises an InvalidValueError for values of the wrong type and options that are unknown."""
         others = [field.name for field in fields(cls) if field.name not in _DECISIVE]
-        plain = checked(cls, options, kind="a training", reserved=others, hints=dict.fromkeys(_PATHS, str))
+        named = {"selector": UNNAMED_SELECTOR} | dict(options)
+        plain = checked(cls, named, kind="a training", reserved=others, hints=dict.fromkeys(_PATHS, str))
         plain |= {name: Path(plain[name]) for name in _PATHS if name in plain}
         return cls(env_id if more.get("env") is None else "", **plain, **more)
 

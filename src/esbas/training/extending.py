@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from esbas.errors import InvalidValueError, require
-from esbas.reporting import Results
 from esbas.reporting.files import plain
 from esbas.reporting.results import CONFIG, read_config
 from esbas.schema import short
-from esbas.training.config import DEFAULT_STEPS, Train
-from esbas.training.folder import TrainingFolder, command_of
+from esbas.training.config import DEFAULT_STEPS, UNNAMED_SELECTOR, Train
+from esbas.training.folder import TrainingFolder, command_of, results_of
 from esbas.training.runs.clock import read_clock, write_clock
 from esbas.training.runs.lock import locked
 from esbas.training.runs.one_run import run_folder
@@ -42,7 +41,7 @@ def extend(
     longer = (plan.steps, plan.episodes) != (training.plan.steps, training.plan.episodes)
     if not longer and config.seeds == training.seeds:
         return training
-    results = Results(training.folder, command=command_of(config), config=training.config.options())
+    results = results_of(training.config)
     if longer:
         _check_played(training, plan)
         _reopen(training)  # first: if only this happens before a kill, the runs are finished again at once
@@ -52,22 +51,26 @@ def extend(
 
 
 def check_same_length(config: Train) -> None:
-    """Raise an error that names the command if the folder contains this training with another budget or other seeds."""
+    """Raise an error that names the command if the folder has this training with another length, or with an older default."""
     if not (config.folder / CONFIG).is_file():
         return
     about = read_config(config.folder)
     old, new = _with_defaults(about["config"]), _with_defaults(plain(config.options()))
+    where = shlex.quote(str(config.folder))
+    if about["command"] != command_of(config):
+        return
+    if "selector" not in about["config"] and new["selector"] != UNNAMED_SELECTOR:
+        rule = f"the training in {str(config.folder)!r} has the selector {UNNAMED_SELECTOR}, the default of its version"
+        remedy = f"`esbas resume {where}` continues it, or give another --out"
+        raise InvalidValueError(f"{rule}, but this is {new['selector']}: {remedy}")
     changed = [name for name in _CHANGEABLE if old[name] != new[name]]
-    same = about["command"] == command_of(config) and all(
-        old.get(name) == new.get(name) for name in {*old, *new} - {*_CHANGEABLE}
-    )
+    same = all(old.get(name) == new.get(name) for name in {*old, *new} - {*_CHANGEABLE})
     if not same or not changed:
         return
     budget = next((name for name in ("steps", "episodes") if new[name] is not None), "steps")
     words = ["--" + budget, str(new[budget])] if {"steps", "episodes"} & set(changed) else []
     added = [str(seed) for seed in new["seeds"] if not isinstance(old["seeds"], list) or seed not in old["seeds"]]
     words += ["--seeds", *added] if added else []
-    where = shlex.quote(str(config.folder))
     before, now = (", ".join(f"{name}={short(each[name])}" for name in changed) for each in (old, new))
     message = f"the training in {str(config.folder)!r} has {before}, but this is {now}"
     remedy = f"`esbas resume {where} {' '.join(words)}` extends it" if words else f"`esbas resume {where}` continues it"
@@ -78,7 +81,7 @@ def _with_defaults(options: Mapping[str, Any]) -> dict[str, Any]:
     budget = {"steps": options.get("steps"), "episodes": options.get("episodes")}
     if budget["steps"] is None and budget["episodes"] is None:
         budget["steps"] = DEFAULT_STEPS
-    return {"seeds": [0]} | dict(options) | budget
+    return {"seeds": [0], "selector": UNNAMED_SELECTOR} | dict(options) | budget
 
 
 def _check_played(training: TrainingFolder, plan: Plan) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 from esbas.errors import SaveFileError
 from esbas.files import read_file
+from esbas.reporting import Results
 from esbas.reporting.results import CONFIG, read_config
-from esbas.training.config import Train
+from esbas.training.config import UNNAMED_SELECTOR, Train
 from esbas.training.options import error_context
 from esbas.training.portfolios.recipe import read_recipe, read_toml
 from esbas.training.runs.plan import Plan
@@ -35,6 +36,15 @@ class TrainingFolder:
 def command_of(config: Train) -> str:
     """What continues a training, for config.json. A task that has no name can be continued in Python only."""
     return f"{COMMAND}{_quoted(config.task)}" if config.in_python is None else f"{IN_PYTHON}{config.task}))"
+
+
+def results_of(config: Train) -> Results:
+    """The results folder of a training; that of an older version may leave out the selector."""
+    options = config.options()
+    recorded = read_config(config.folder)["config"] if (config.folder / CONFIG).is_file() else options
+    if config.selector == UNNAMED_SELECTOR and "selector" not in recorded:
+        del options["selector"]
+    return Results(config.folder, command=command_of(config), config=options)
 
 
 def open_folder(folder: Path, *, trust: bool = False, **options: Any) -> TrainingFolder:

@@ -16,7 +16,7 @@ from esbas.training import atari_defaults
 from esbas.training.config import Train
 from esbas.training.display.live_view import LiveView
 from esbas.training.extending import check_same_length
-from esbas.training.folder import PORTFOLIO, TrainingFolder, command_of
+from esbas.training.folder import PORTFOLIO, TrainingFolder, results_of
 from esbas.training.policies.layers import write_layers
 from esbas.training.portfolios.recipe import Recipe, example, read_toml
 from esbas.training.portfolios.spaces import image_note
@@ -46,7 +46,7 @@ def train(training: TrainingFolder) -> None:
     config, folder, plan = training.config, training.folder, training.plan
     config.check()
     notes = _try_build(plan, config.seeds[0], folder)
-    results = Results(folder, command=command_of(config), config=config.options())
+    results = results_of(config)
     _write_portfolio(folder / PORTFOLIO, plan.recipe)
     write_layers(folder, plan)
     _announce(training)
