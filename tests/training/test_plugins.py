@@ -120,6 +120,7 @@ def test_a_training_with_plugins_only(tmp_path, capsys):
     members = ["training.plugins:Steady(name='zero')", "training.plugins:Steady(name='one', action=1)"]
     more = ["--objective", "training.plugins:negative_length", "--engine", "engine.plain:Plain", "--no-tensorboard"]
     plain.started.clear()
+    more += ["--selector", "ssbas"]  # plays every learner once first
     command = ["train", "CartPole-v1", "--members", *members, "--episodes", "4", "--seeds", "0", "1", "--jobs", "2", *more]
     assert cli.main([*command, "--out", str(out)]) == 0
     assert plain.started == ["seed 0", "seed 1"]

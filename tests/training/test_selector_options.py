@@ -50,7 +50,7 @@ def test_canonical_runs_can_have_the_epochs_of_esbas(tmp_path):
     [
         (["--scale", "huge"], "scale is auto, raw, or LOW,HIGH with LOW < HIGH"),
         (["--scale", "5,1"], "scale is auto, raw, or LOW,HIGH with LOW < HIGH"),
-        (["--epochs", "3"], "the selector has a parameter epochs"),
+        (["--selector", "ssbas", "--epochs", "3"], "the selector has a parameter epochs"),
         (["--selector", "uniform", "--xi", "2"], "the selector has a parameter xi"),
         (["--selector", "esbas", "--epochs", "0"], "epochs are positive integers"),
     ],

@@ -19,7 +19,7 @@ def test_training_from_end_to_end(tmp_path, capsys):
     out = tmp_path / "it"
     assert cli.main(words(out)) == 0
     output = capsys.readouterr()
-    assert "CartPole-v1, ssbas, seed 0" in output.err
+    assert "CartPole-v1, kalman-thompson, seed 0" in output.err
     assert "finished" in output.err
     assert "of the last 50 episodes" in output.out
     names = {path.name for path in out.iterdir()}
