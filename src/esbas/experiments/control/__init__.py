@@ -1,6 +1,6 @@
 """Does selection pay? Selectors, single members and what people use instead, at the same number of environment steps.
 
-docs/control.md describes the protocol, which is in protocol.toml.
+docs/control-method.md describes the protocol, which is in protocol.toml.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # imported by `run`, so that the help is fast
     from esbas.experiments.control.protocol import Protocol, Task
     from esbas.experiments.control.setup import Method
 
-_REMEDY = "install what docs/control.md names, or choose other --tasks"
+_REMEDY = "install what docs/control-method.md names, or choose other --tasks"
 
 
 @dataclass(frozen=True, kw_only=True)
