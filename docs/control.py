@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from page import DOCS, command, copy_figures, fill, read, table
+from page import DOCS, copy_figures, fill, read, table
 
 WORDS = {True: "holds", False: "does not hold", None: "open"}
 FIGURES = {
@@ -23,7 +23,6 @@ def main(results: Path) -> None:
     summary = read(results, "summary")
     copy_figures(results, {old: new for old, new in FIGURES.items() if (results / f"{old}.png").is_file()})
     parts = {
-        "command": command(results),
         "verdicts": table(
             ["claim", "", "measured"], [[v["claim"], WORDS[v["holds"]], v["measured"]] for v in summary["verdicts"]]
         ),
