@@ -40,7 +40,7 @@ def main(results: Path) -> None:
     rules = {name: task for name, task in ablations.items() if data_rules(task)}
     if ablations:
         parts["ablation"] = table(*ablation({name: task for name, task in ablations.items() if name not in rules}, summary))
-        parts["data"] = table(*matrix(rules, "score"))
+        parts["data"] = table(*returns(rules))
     page = (DOCS / "control.md").read_text("utf-8")
     fill("control.md", {name: part for name, part in parts.items() if f"<!-- {name} -->" in page})
 
@@ -54,6 +54,21 @@ def matrix(tasks: Mapping[str, Any], kind: str) -> tuple[list[str], list[list[ob
         if any(found):
             rows.append([f"`{name}`" if " " not in name else name, *map(interval, found)])
     return ["", *tasks], rows
+
+
+def returns(tasks: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
+    """Mean returns during training by method and task, where the scale says little: nobody learns alone."""
+    header, rows = matrix(tasks, "score")
+    methods = dict.fromkeys(name for task in tasks.values() for name in task["methods"] if not name.startswith(MEMBERS))
+    found: list[list[object]] = []
+    for row, name in zip(rows, methods, strict=True):
+        cells: list[object] = [row[0]]
+        for task in tasks.values():
+            score, width = task["methods"][name]["score"], task["best_member_return"] - task["random"]
+            mean, low, high = (number(task["random"] + width * score[key]) for key in ("iqm", "low", "high"))
+            cells.append(f"{mean} [{low}, {high}]")
+        found.append(cells)
+    return header, found
 
 
 def data_rules(task: Mapping[str, Any]) -> list[str]:

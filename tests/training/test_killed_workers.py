@@ -21,7 +21,8 @@ def config(out: Path, processes: int) -> Train:
         env_kwargs=("frameskip=1",),
         wrappers=("AtariPreprocessing(frame_skip=60)", "FrameStackObservation(stack_size=4)"),
         members=(MEMBER, "random"),
-        steps=120,
+        selector="ssbas",  # the network acts first, so it is compiled before the first checkpoint, which would delay the next one
+        steps=240,
         eval_episodes=1,
         tensorboard=False,
         checkpoint_every=0,
