@@ -76,8 +76,9 @@ def passive_figure(analysis: ControlAnalysis) -> Figure | None:
     tasks = [each for each in analysis.tasks.values() if each.task.evaluate_all]
     if not tasks:
         return None
-    rows = math.ceil(len(tasks) / COLUMNS)
-    figure, panels = figures.new_panels(rows, columns=COLUMNS, width=10, height=1.0 + 3.2 * rows)
+    columns = min(COLUMNS, len(tasks))
+    rows = math.ceil(len(tasks) / columns)
+    figure, panels = figures.new_panels(rows, columns=columns, width=5.5 * columns, height=1.0 + 3.2 * rows)
     for axes, each in zip(panels, tasks, strict=False):
         several = [name for name, method in each.methods.items() if len(method.recipe.names) > 1 and each.runs(name)]
         for k, member in enumerate(each.members):
