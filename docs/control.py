@@ -84,7 +84,7 @@ def ablation(tasks: Mapping[str, Any], summary: Mapping[str, Any]) -> tuple[list
     header = ["", *(f"`{name}`" if " " not in name else name for name in shown), "best member alone: its return"]
     return header, [
         [name, *(interval(task["methods"].get(method, {}).get("score")) for method in shown), number(task["best_member_return"])]
-        for name, task in sorted(rows.items())
+        for name, task in sorted(rows.items(), key=lambda row: row[0].partition("-")[0])
     ]
 
 
