@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from esbas.bandits import UCB1, Bandit, KalmanThompson, SlidingUCB
+from esbas.bandits import UCB1, Bandit, BudgetedThompson, KalmanThompson, SlidingUCB
 from esbas.errors import EsbasError
 from esbas.evidence import Evidence
 from esbas.faults import Fault
@@ -38,6 +38,7 @@ __all__ = [
     "UCB1",
     "Bandit",
     "BanditSelector",
+    "BudgetedThompson",
     "Choice",
     "EpisodeRecord",
     "EsbasError",

@@ -126,7 +126,7 @@ def test_samples_have_the_moments_of_the_posterior():
     for t in range(30):
         bandit.update(t % 2, float(t % 5))
         filters.observe(t % 2, float(t % 5))
-    drawn = np.array([filters.sample(point, rng.standard_normal(3)) for point in np.arange(0, 1, 5e-5)])
+    drawn = np.array([filters.sample(filters.draw(point), rng.standard_normal(3)) for point in np.arange(0, 1, 5e-5)])
     samples, spread = drawn * filters.unit + filters.origin, bandit.explain()["spread"]
     assert np.abs(samples.mean(axis=0) - bandit.indices()).max() < 0.05 * spread.max()
     assert samples.std(axis=0) == pytest.approx(spread, rel=0.05)

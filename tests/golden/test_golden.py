@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, KalmanThompson, SharedEvidence, Uniform, run
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, BudgetedThompson, Fixed, KalmanThompson, SharedEvidence, Uniform, run
 from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor
 
@@ -22,6 +22,7 @@ SELECTORS = {
     "uniform": Uniform,
     "ucb1": partial(BanditSelector, bandit=UCB1),
     "kalman-thompson": partial(BanditSelector, bandit=KalmanThompson),
+    "budgeted-thompson": partial(BanditSelector, bandit=BudgetedThompson),
     "shared-evidence": SharedEvidence,
 }
 

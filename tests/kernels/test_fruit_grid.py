@@ -98,6 +98,9 @@ class SelectorDraws:
         return drawn
 
 
+SAMPLING = "kalman-thompson", "budgeted-thompson"
+
+
 class EveryEpisode(Setup):
     """One bin per episode, so that every episode is compared."""
 
@@ -120,7 +123,7 @@ def ordinary_run_from_shared_draws(setup: Setup, name: str, *, seed: int, run: i
     """`esbas.run` on the ordinary objects with only the generators replaced: length, value and arm of each episode."""
     shared = SharedDraws(seed, run)
     env, portfolio, selector = SharedGrid(setup.grid.text, shared), setup.portfolio(name), setup.selector(name, seed=0)
-    if name == "kalman-thompson":
+    if name in SAMPLING:
         selector.bandit.rng = SelectorDraws(seed, run)
     for learner in portfolio:
         learner.policy = lambda own=learner.policy: SharedPolicy(own(), shared)
@@ -136,7 +139,7 @@ def both_runs(setup: Setup, name: str, run: int = 2):
     return compiled, ordinary_run_from_shared_draws(setup, name, seed=1, run=run)
 
 
-@pytest.mark.parametrize("name", ["ssbas", "esbas", "kalman-thompson", "0.01", "annealed"])
+@pytest.mark.parametrize("name", ["ssbas", "esbas", *SAMPLING, "0.01", "annealed"])
 def test_the_same_draws_give_the_same_run(name):
     setup = EveryEpisode(grid=FruitMap(SMALL_MAP), gamma=0.9, epsilon=0.3, episodes=500)
     compiled, ordinary = both_runs(setup, name)
@@ -147,11 +150,12 @@ def test_the_same_draws_give_the_same_run(name):
     assert name in ("0.01", "annealed") or arms == {0, 1, 2, 3}
 
 
-def test_many_runs_of_kalman_thompson_sampling_are_the_same():
+@pytest.mark.parametrize("name", SAMPLING)
+def test_many_runs_of_thompson_sampling_are_the_same(name):
     setup = EveryEpisode(grid=FruitMap(TINY_MAP), gamma=0.9, epsilon=0.5, episodes=60)
     first_arms = set()
     for run in range(15):
-        compiled, ordinary = both_runs(setup, "kalman-thompson", run)
+        compiled, ordinary = both_runs(setup, name, run)
         assert compiled == ordinary
         first_arms.add(compiled[0][2])
     assert first_arms == {0, 1, 2, 3}

@@ -6,7 +6,7 @@ import pytest
 from esbas.bandits.kalman_filters import FILTERS, KalmanFilters, factor
 from esbas.compiling import compiled
 from esbas.kernels.counter import normal
-from esbas.kernels.kalman import Bank, new_bank, observe, sample
+from esbas.kernels.kalman import Bank, draw, new_bank, observe, sample
 
 
 @pytest.mark.parametrize("arms", [1, 2, 6])
@@ -18,7 +18,7 @@ def test_the_same_draws_give_the_same_samples_and_choices(arms):
         observe(bank, chosen, reward)
         filters.observe(chosen, reward)
         point, normals = rng.random(), rng.standard_normal(arms)
-        samples, expected = sample(bank, point, normals), filters.sample(point, normals)
+        samples, expected = sample(bank, draw(bank, point), normals), filters.sample(filters.draw(point), normals)
         assert samples.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-9)
         chosen = int(samples.argmax())
         assert chosen == expected.index(max(expected))
@@ -30,8 +30,8 @@ def test_the_same_draws_give_the_same_samples_and_choices(arms):
 def _play(bank, key, first, rounds, n_arms):
     """Mostly two arms, the others now and then, with values that drift."""
     for t in range(first, first + rounds):
-        draw = normal(key, 4 * t)
-        arm = t % 2 if abs(draw) < 2.5 else t % n_arms
+        rare = normal(key, 4 * t)
+        arm = t % 2 if abs(rare) < 2.5 else t % n_arms
         observe(bank, arm, 3.0 * arm + 1e-4 * t + normal(key, 4 * t + 2))
 
 

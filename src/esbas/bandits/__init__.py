@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from esbas.bandits.agent57 import Agent57
 from esbas.bandits.balancing import D3RB, ED2RB
 from esbas.bandits.bandit import BANDITS, Bandit, BanditFactory, make_bandit
+from esbas.bandits.budgeted_thompson import BudgetedThompson
 from esbas.bandits.corral import Corral
 from esbas.bandits.discounted import Discounted
 from esbas.bandits.elimination import ExploreThenCommit, MedianElimination, SuccessiveElimination
@@ -37,6 +38,7 @@ __all__ = [
     "Bandit",
     "BanditFactory",
     "BetaThompson",
+    "BudgetedThompson",
     "Corral",
     "Discounted",
     "DiscountedThompson",

@@ -33,6 +33,8 @@ class Bandit(ABC):
     spread = 1.0
     deterministic = False
     """Whether `choose` does not draw random numbers: the propensity of what it returns is 1."""
+    uses_costs = False
+    """Whether `spend` has an effect. Selectors then pass the length of each episode."""
     setting = "fixed arms"
     """What it is made for: "fixed arms", "changing arms", "adversarial rewards" or "learning arms". For docs/bandits.md."""
     use = ""
@@ -79,6 +81,12 @@ class Bandit(ABC):
     @abstractmethod
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
         """End the round with ticket `pull` (default: a new round, started and ended now) with a reward."""
+
+    def spend(self, arm: int, cost: float) -> None:
+        """A round of this arm took so much of what is limited, such as environment steps; called before its `update`.
+
+        Bandits without `uses_costs` ignore it.
+        """
 
     @abstractmethod
     def withdraw(self, pull: int) -> None:

@@ -160,22 +160,27 @@ class KalmanFilters:
         total = sum(weights)
         return [weight / total for weight in weights]
 
+    def average(self) -> Floats:
+        """(K,): the means, averaged over the filters."""
+        return np.asarray(
+            (np.array(self.weights())[:, None] * self.means).sum(axis=0)
+        )  # in the order of the filters, as compiled
+
     def noises(self) -> Floats:
         """(F,): r of each filter; before the first reward, the smallest."""
         return np.asarray(noise(self.squares, max(self.count, 1.0)))
 
-    def sample(self, point: float, normals: Floats) -> list[float]:
-        """(K,): a sample of the standardised values, after at least one reward.
-
-        Args:
-            point: uniform in [0, 1), chooses the filter.
-            normals: (K,), standard normal.
-        """
+    def draw(self, point: float) -> int:
+        """A filter, drawn by its weight; `point` is uniform in [0, 1)."""
         weights, f = self.weights(), 0
         point -= weights[0]
         while point >= 0.0 and f < FILTERS - 1:
             f += 1
             point -= weights[f]
+        return f
+
+    def sample(self, f: int, normals: Floats) -> list[float]:
+        """(K,): a sample of the standardised values from filter f, after at least one reward; `normals` are (K,)."""
         spread = math.sqrt(noise(self.squares[f], self.count))
         values: list[float] = (self.means[f] + spread * (self.factor(f) @ normals)).tolist()
         return values

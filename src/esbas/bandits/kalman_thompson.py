@@ -1,6 +1,6 @@
 """Thompson sampling from Kalman filters: for arms that learn from the same data."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,6 +34,8 @@ class KalmanThompson(MemoryBandit):
     setting = "learning arms"
     use = "learners that share their data, values of any size; see `esbas.default_selector`"
     extra_state: ClassVar[dict[str, Any]] = {"filters": dict}
+    width: ClassVar[float] = 1.0
+    """The standard deviations of samples, relative to those of the posterior."""
 
     def __init__(self, n_arms: int, *, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)  # no `memory`: filters cannot forget single rounds
@@ -53,10 +55,16 @@ class KalmanThompson(MemoryBandit):
         arms = self._arms(among)
         if not self._filters.t:
             return arms[int(self.rng.integers(len(arms)))]
-        samples = self._filters.sample(self.rng.random(), self.rng.standard_normal(self.n_arms))
+        f = self._filters.draw(self.rng.random())
+        samples = self._filters.sample(f, self.width * self.rng.standard_normal(self.n_arms))
         largest = max(samples) if among is None else max(samples[k] for k in arms)
         best = [k for k in arms if samples[k] == largest]
-        return best[0] if len(best) == 1 else best[int(self.rng.integers(len(best)))]
+        return self._settle(best[0] if len(best) == 1 else best[int(self.rng.integers(len(best)))], arms)
+
+    def _settle(self, k: int, arms: Sequence[int]) -> int:
+        """The arm to pull, after arm k had the largest sample among `arms`."""
+        del arms
+        return k
 
     def _learn(self, settled: Round, reward: float) -> None:
         self._filters.observe(self._arm_of(settled), reward)
@@ -71,7 +79,7 @@ class KalmanThompson(MemoryBandit):
     def indices(self) -> Floats:
         """(K,): the posterior means; 0 before the first reward."""
         filters = self._filters
-        means: list[float] = (np.array(filters.weights()) @ filters.means).tolist()
+        means: list[float] = filters.average().tolist()
         return np.array([filters.origin + filters.unit * mean for mean in means])
 
     def explain(self) -> dict[str, Floats]:
@@ -83,17 +91,22 @@ class KalmanThompson(MemoryBandit):
         filters, weights = self._filters, np.array(self._filters.weights())
         r, means = filters.noises(), filters.means
         variances = weights @ (r[:, None] * filters.variances + (means - weights @ means) ** 2)
-        normals = seeding.generator(0, "explain").standard_normal((DRAWS, self.n_arms))
+        normals = self.width * seeding.generator(0, "explain").standard_normal((DRAWS, self.n_arms))
         chosen = np.zeros(self.n_arms)
         for f, weight in enumerate(weights):
             samples = means[f] + np.sqrt(r[f]) * normals @ filters.factor(f).T
             chosen += weight * np.bincount(samples.argmax(axis=1), minlength=self.n_arms)
         if not filters.t:
             chosen[:] = DRAWS / self.n_arms
+        chosen = self._settled(chosen)
         spreads = [filters.unit * deviation for deviation in np.sqrt(variances).tolist()]  # may be infinite, without a warning
         columns = {"spread": np.array(spreads), "probability": chosen / DRAWS}
         names = [f"filter 1/{1 / own:g}, 1/{1 / common:g}" for own, common in PACES.T]
         return columns | {name: np.full(self.n_arms, weight) for name, weight in zip(names, weights, strict=True)}
+
+    def _settled(self, largest: Floats) -> Floats:
+        """(K,): how often each arm is pulled, if it has the largest sample that often."""
+        return largest
 
     def reset(self, keep: Collection[int] = ()) -> None:
         """Arms that are not kept become new arms. Without an arm to keep, the filters start again."""

@@ -36,6 +36,7 @@ class Bank(NamedTuple):
     errors: Floats  # (F,)
     variances: Floats  # (F,)
     samples: Floats  # (K,)
+    averages: Floats  # (K,)
 
 
 @compiled
@@ -55,6 +56,7 @@ def new_bank(n_arms: int) -> Bank:
         np.zeros((n_arms, FILTERS)),
         np.zeros(FILTERS),
         np.zeros(FILTERS),
+        np.zeros(n_arms),
         np.zeros(n_arms),
     )
 
@@ -129,9 +131,9 @@ def _move(bank: Bank, k: int | np.int64) -> None:
 
 
 @compiled
-def sample(bank: Bank, point: float, normals: Floats) -> Floats:
+def sample(bank: Bank, f: int, normals: Floats) -> Floats:
     """(K,): a sample of the standardised values, as `KalmanFilters.sample` draws it. The next call overwrites it."""
-    samples, n_arms, f = bank.samples, len(bank.seen), _drawn_filter(bank.log_weights, point)
+    samples, n_arms = bank.samples, len(bank.seen)
     lower = _factor(bank.covariances[:, :, f])
     spread = math.sqrt(_noise(bank.squares[f], bank.numbers[0]))
     for i in range(n_arms):
@@ -143,7 +145,9 @@ def sample(bank: Bank, point: float, normals: Floats) -> Floats:
 
 
 @compiled
-def _drawn_filter(log_weights: Floats, point: float) -> int:
+def draw(bank: Bank, point: float) -> int:
+    """A filter, as `KalmanFilters.draw` draws it."""
+    log_weights = bank.log_weights
     largest, total = log_weights.max(), 0.0
     for f in range(FILTERS):
         total += math.exp(log_weights[f] - largest)
@@ -152,3 +156,17 @@ def _drawn_filter(log_weights: Floats, point: float) -> int:
         if point < 0.0:
             return f
     return FILTERS - 1
+
+
+@compiled
+def average(bank: Bank) -> Floats:
+    """(K,): the means, averaged over the filters, as `KalmanFilters.average` does. The next call overwrites it."""
+    averages, log_weights = bank.averages, bank.log_weights
+    largest, total = log_weights.max(), 0.0
+    for f in range(FILTERS):
+        total += math.exp(log_weights[f] - largest)
+    for k in range(len(averages)):
+        averages[k] = 0.0
+        for f in range(FILTERS):
+            averages[k] += math.exp(log_weights[f] - largest) / total * bank.means[k, f]
+    return averages

@@ -146,6 +146,8 @@ class BanditSelector(Selector):
     ) -> None:
         super().__init__(arms, epochs=epochs, stationary=stationary, seed=seed)
         self.bandit = bandit(len(self._arms), rng=self.rng)
+        if self.bandit.uses_costs:
+            self.wants = frozenset({"length"})
         self._scale = Scale(scale)
         self._scaled = scale is not None
         self._set_spread()
@@ -162,15 +164,16 @@ class BanditSelector(Selector):
         return Pick(arms[index], propensity, bandit.pull(index, probability=propensity))
 
     def observe(self, choice: Choice, value: float, *, note: Any, evidence: Evidence | None) -> None:
-        del evidence
-        bandit = self.bandit
+        bandit, index = self.bandit, self._arms.index(choice.arm)
+        if evidence is not None and bandit.uses_costs:
+            bandit.spend(index, max(len(evidence.trajectory), 1))
         if self._scaled:
             self._scale.see(value)
             if bandit.any_scale:
                 bandit.spread = self._scale.spread
             else:  # it cannot be rescaled afterwards: old values keep the scale of their time, until the bandit forgets them
                 value = self._scale.unit(value)
-        bandit.update(self._arms.index(choice.arm), value, pull=note)
+        bandit.update(index, value, pull=note)
 
     def forget(self, choice: Choice, *, note: Any) -> None:
         del choice

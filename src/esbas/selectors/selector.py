@@ -33,8 +33,9 @@ class Selector(Recorded, ABC):
         seed: seed of the selector's random stream.
     """
 
-    wants: ClassVar[frozenset[str]] = frozenset()
-    """What the selector uses besides values: "context" in `pick`, "trajectory" and "log_probs" as `evidence` in `observe`."""
+    wants: frozenset[str] = frozenset()
+    """What the selector uses besides values: "context" in `pick`; "length", "trajectory" and "log_probs" as `evidence` in
+    `observe`. A selector that wants no more than "length" can do without it."""
     note_shape: ClassVar[Any] = Any
     """The shape of the notes that `pick` returns, see `esbas.schema`: checked when a state is loaded."""
 

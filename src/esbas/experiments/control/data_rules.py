@@ -50,7 +50,7 @@ class Upside(KalmanThompson):
         filters, arms = self._filters, self._arms(among)
         if not filters.t or not filters.unit:
             return super().choose(among)
-        samples = np.array(filters.sample(self.rng.random(), self.rng.standard_normal(self.n_arms)))
+        samples = np.array(filters.sample(filters.draw(self.rng.random()), self.rng.standard_normal(self.n_arms)))
         samples += self._noise * self._upside / filters.unit * self.rng.standard_normal(self.n_arms)
         return max(arms, key=lambda k: samples[k])
 
@@ -83,7 +83,7 @@ class Improvement(KalmanThompson):
         means = total / np.maximum(count, 1)
         errors = np.sqrt(np.maximum(squares / np.maximum(count, 1) - means**2, 0) / np.maximum(count - 1, 1))
         bonus = np.where(count > 1, np.maximum(means - 1.96 * errors, 0), 0) * (10 + filters.t / 10) / filters.unit
-        samples = bonus + filters.sample(self.rng.random(), self.rng.standard_normal(self.n_arms))
+        samples = bonus + filters.sample(filters.draw(self.rng.random()), self.rng.standard_normal(self.n_arms))
         return max(arms, key=lambda k: samples[k])
 
 

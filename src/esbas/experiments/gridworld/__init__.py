@@ -32,8 +32,8 @@ class Gridworld(SweepOptions):
     map: str | None = None
     """A file with a map, one row per line (F fruit, # wall, . free), or the rows themselves, separated by slashes."""
     also: tuple[str, ...] = ()
-    """More meta-algorithms by name: esbas and kalman-thompson (compiled), or any bandit of the library (not compiled, 1,000 times
-    slower)."""
+    """More meta-algorithms by name: esbas, kalman-thompson and budgeted-thompson (compiled), or any bandit of the library (not
+    compiled, 1,000 times slower)."""
 
     @cached_property
     def setup(self) -> Setup:

@@ -149,7 +149,13 @@ def title(name: str) -> str:
     """The display name of a meta-algorithm."""
     if name in map(str, RATES):
         return f"rate {name}"
-    titles = {"ssbas": "SSBAS", "esbas": "ESBAS", "kalman-thompson": "Kalman Thompson", "annealed": "annealed rate"}
+    titles = {
+        "ssbas": "SSBAS",
+        "esbas": "ESBAS",
+        "kalman-thompson": "Kalman Thompson",
+        "budgeted-thompson": "budgeted Thompson",
+        "annealed": "annealed rate",
+    }
     return titles.get(name, name)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import esbas
 from esbas.envs import FruitGrid, FruitMap
 from esbas.errors import InvalidValueError, require
-from esbas.kernels.fruit_grid.whole_runs import EPOCHAL, FAILURE, KALMAN, MAX_STEPS, Learning
+from esbas.kernels.fruit_grid.whole_runs import BUDGETED, EPOCHAL, FAILURE, KALMAN, MAX_STEPS, Learning
 from esbas.learners import EpsilonGreedy, TabularQ, schedules
 from esbas.objective import Objective, success_time
 from esbas.selectors.registry import make_selector
@@ -23,7 +23,7 @@ DECAY = 0.0001  # of the annealed rate, 1 / (1 + 0.0001 τ)
 
 COMPILED = "ssbas", *map(str, RATES), "annealed"
 """The meta-algorithms that the paper compares. All of them are compiled."""
-RULES = {"esbas": EPOCHAL, "kalman-thompson": KALMAN}
+RULES = {"esbas": EPOCHAL, "kalman-thompson": KALMAN, "budgeted-thompson": BUDGETED}
 """Other meta-algorithms that are compiled."""
 
 

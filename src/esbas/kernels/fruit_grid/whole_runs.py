@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.bandits import ucb
+from esbas.bandits import budgeted_thompson, ucb
 from esbas.compiling import compiled
 from esbas.envs import FruitMap
 from esbas.kernels import kalman
@@ -19,12 +19,14 @@ from esbas.learners import schedules, tabular_q
 
 MAX_STEPS = 100  # maximum number of steps of an episode
 FAILURE = 200  # the objective of a truncated episode
-SLIDING, EPOCHAL, KALMAN = 0, 1, 2  # how learners are selected: SSBAS, ESBAS, Kalman Thompson sampling
+SLIDING, EPOCHAL, KALMAN, BUDGETED = 0, 1, 2, 3  # how learners are selected: SSBAS, ESBAS, Kalman and budgeted Thompson sampling
 
 _q_update: Any = compiled(tabular_q.q_update)  # of float32 here
 _ucb_bonus = compiled(ucb.ucb_bonus)
 _linear, _hyperbolic = compiled(schedules.linear), compiled(schedules.hyperbolic)
-_new_bank, _observe, _sample = kalman.new_bank, kalman.observe, kalman.sample
+_new_bank, _observe, _draw, _sample, _average = kalman.new_bank, kalman.observe, kalman.draw, kalman.sample, kalman.average
+_mean_cost, _acceptance = compiled(budgeted_thompson.mean_cost), compiled(budgeted_thompson.acceptance)
+_leader, _WIDTH = compiled(budgeted_thompson.leader), budgeted_thompson.WIDTH
 _A = 4  # actions
 
 
@@ -65,15 +67,16 @@ def whole_run(
 ) -> Any:
     """A run of edges[-1] episodes, counted in bins that end with the episodes `edges`.
 
-    With several learners, `rule` selects: SLIDING, EPOCHAL with epochs of 1, 2, 4, ... episodes, or KALMAN, which draws from
-    the stream `chooser`. One learner learns by epochs if the rule is EPOCHAL.
+    With several learners, `rule` selects: SLIDING, EPOCHAL with epochs of 1, 2, 4, ... episodes, or KALMAN or BUDGETED, which
+    draw from the stream `chooser`. One learner learns by epochs if the rule is EPOCHAL.
     """
-    k, epochal = len(learning.rates), rule == EPOCHAL
+    k, epochal, filtered = len(learning.rates), rule == EPOCHAL, rule in (KALMAN, BUDGETED)
     table = np.zeros(len(task.following) * k, np.float32)
     acting = table.copy() if epochal else table  # policies do not change within an epoch
     counts, sums, total = np.zeros(k, np.int64), np.zeros(k, np.int64), 0
     window = np.zeros(edges[-1] // 2 + 1 if rule == SLIDING and k > 1 else 1, np.uint16)
     bank, normals = _new_bank(k), np.zeros(k)
+    played, costs = np.zeros(k, np.int64), np.zeros(k)  # of BUDGETED
     newest = oldest = 0  # places in the window
     transitions, objective = np.zeros(len(edges), np.int64), np.zeros(len(edges), np.int64)
     selections = np.zeros((len(edges), k), np.int64)
@@ -90,8 +93,8 @@ def whole_run(
                 acting[:] = table
                 counts[:], sums[:], total = 0, 0, 0
             arm: Integer = 0
-            if rule == KALMAN:
-                chooser, arm = _draw(chooser, bank, normals)
+            if filtered:
+                chooser, arm = _thompson(chooser, bank, normals, costs, rule)
             elif k > 1:
                 arm = _choose(counts, sums, total, xi)
             stream, steps, value = _episode(stream, task, learning, acting, table, arm, epsilon, number)
@@ -101,7 +104,10 @@ def whole_run(
             counts[arm] += 1
             sums[arm] += value
             total += 1
-            if rule == KALMAN:
+            if rule == BUDGETED:
+                played[arm] += 1
+                costs[arm] = _mean_cost(costs[arm], played[arm], float(steps))
+            if filtered:
                 _observe(bank, arm, -float(value))  # less is better
             elif k > 1 and not epochal:
                 window[newest] = value * k + arm
@@ -129,16 +135,33 @@ def _choose(counts: NDArray[np.int64], sums: NDArray[np.int64], total: int, xi: 
 
 
 @compiled
-def _draw(chooser: Stream, bank: kalman.Bank, normals: NDArray[np.float64]) -> tuple[Stream, Integer]:
-    """Kalman Thompson sampling: the first arm is random, later ones have the largest sample; a random one of equals."""
+def _thompson(
+    chooser: Stream, bank: kalman.Bank, normals: NDArray[np.float64], costs: NDArray[np.float64], rule: int
+) -> tuple[Stream, Integer]:
+    """Kalman or budgeted Thompson sampling. The first arm is random."""
     chooser, word = next_word(chooser)
     if bank.rounds[0] == 0:
         return chooser, below(word, len(normals))
-    point = uniform(word)
+    f = _draw(bank, uniform(word))
     for k in range(len(normals)):
         chooser, word = next_word(chooser)
         chooser, normals[k] = normal(chooser, word)
-    samples = _sample(bank, point, normals)
+    if rule == BUDGETED:
+        normals *= _WIDTH
+    chooser, arm = _largest(chooser, _sample(bank, f, normals))
+    if rule == KALMAN or costs[arm] == 0.0:
+        return chooser, arm
+    leading = _leader(_average(bank), range(len(normals)))
+    share = _acceptance(costs[leading], costs[arm]) if leading >= 0 else 1.0
+    if share == 1.0:
+        return chooser, arm
+    chooser, word = next_word(chooser)
+    return chooser, arm if uniform(word) < share else leading
+
+
+@compiled
+def _largest(chooser: Stream, samples: NDArray[np.float64]) -> tuple[Stream, Integer]:
+    """The arm with the largest sample, a random one of equals."""
     largest = samples.max()
     equals: Integer = 0
     for k in range(len(samples)):
