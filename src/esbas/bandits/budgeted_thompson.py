@@ -76,10 +76,11 @@ class BudgetedThompson(KalmanThompson):
 
     def _settle(self, k: int, arms: Sequence[int]) -> int:
         records: Any = self.memory.arms
-        if not records[k].cost:
+        cost = records[k].cost
+        if not any(0.0 < record.cost < cost for record in records):  # the usual case
             return k
         leading = leader(self._filters.average().tolist(), arms)
-        share = acceptance(records[leading].cost, records[k].cost) if leading >= 0 else 1.0
+        share = acceptance(records[leading].cost, cost) if leading >= 0 else 1.0
         return k if share == 1.0 or self.rng.random() < share else leading
 
     def _settled(self, largest: Floats) -> Floats:

@@ -105,6 +105,7 @@ class KalmanFilters:
         self.seen = [0] * n_arms  # the round of each arm's last reward, or in which it became doubtful
         self.squares = np.zeros(FILTERS)  # sums of e² / S, discounted like `count`
         self.log_weights = np.zeros(FILTERS)  # relative to the first filter
+        self._weights: list[float] | None = None  # computed from these when they are needed
         self.means = np.zeros((FILTERS, n_arms))
         self.covariances = np.tile(np.eye(n_arms), (FILTERS, 1, 1))  # always contiguous, for `variances`
 
@@ -135,6 +136,7 @@ class KalmanFilters:
         log_weights *= keep
         log_weights += log_likelihood(squared, variance, r, max(self.count, 1.0))
         log_weights -= log_weights[0]
+        self._weights = None
         self.count = keep * self.count + 1.0
         self.squares *= keep
         self.squares += squared
@@ -154,17 +156,17 @@ class KalmanFilters:
 
     def weights(self) -> list[float]:
         """(F,): positive, with sum 1."""
-        logs = self.log_weights.tolist()
-        largest = max(logs)
-        weights = [math.exp(log - largest) for log in logs]
-        total = sum(weights)
-        return [weight / total for weight in weights]
+        if self._weights is None:
+            logs = self.log_weights.tolist()
+            largest = max(logs)
+            weights = [math.exp(log - largest) for log in logs]
+            total = sum(weights)
+            self._weights = [weight / total for weight in weights]
+        return self._weights
 
     def average(self) -> Floats:
         """(K,): the means, averaged over the filters."""
-        return np.asarray(
-            (np.array(self.weights())[:, None] * self.means).sum(axis=0)
-        )  # in the order of the filters, as compiled
+        return np.asarray(np.dot(self.weights(), self.means))
 
     def noises(self) -> Floats:
         """(F,): r of each filter; before the first reward, the smallest."""
@@ -241,6 +243,7 @@ class KalmanFilters:
         self.seen = list(state["seen"])
         self.squares, self.log_weights = np.array(state["squares"], np.float64), np.array(state["log_weights"], np.float64)
         self.means, self.covariances = np.array(state["means"], np.float64), covariances
+        self._weights = None
 
 
 _EACH = (Number(min=-1e140, max=1e140),) * FILTERS
