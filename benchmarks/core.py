@@ -17,12 +17,16 @@ ARMS = [f"arm {k}" for k in range(8)]
 EARLY, LATE = 1_000, 1_000_000
 OFFSETS = {arm: k for k, arm in enumerate(ARMS)}
 VALUES = seeding.generator(0, "values").normal(size=4096).tolist()
+EVIDENCE = {  # the better an arm, the longer its episodes: the worst case of BudgetedThompson
+    arm: esbas.Evidence.from_log_probs({arm: [0.0] * (20 + 10 * k)}, arm=arm, value=0.0) for arm, k in OFFSETS.items()
+}
 
 
 def main() -> None:
     for kind in (esbas.ESBAS, esbas.SSBAS):
         _ask_and_tell(kind.__name__, partial(kind, ARMS, scale=None), late=LATE, limit=20)
-    _ask_and_tell("Kalman Thompson", partial(esbas.default_selector, ARMS), late=LATE // 10, limit=60)
+    for bandit in (esbas.KalmanThompson, esbas.BudgetedThompson):
+        _ask_and_tell(bandit.__name__, partial(esbas.BanditSelector, ARMS, bandit=bandit, scale=None), late=LATE // 10, limit=60)
     _loop("CartPole-v1", Constant("balance", lambda seen: int(seen[2] + seen[3] > 0)).policy(), episodes=5)
     _loop("FrozenLake-v1", _walker(), episodes=40)
 
@@ -52,7 +56,11 @@ def _choices(selector: esbas.Selector, rounds: int) -> float:
         if epoch is not None:
             selector.epoch_ready(epoch)
         choice = selector.ask()
-        selector.tell(choice, values[number & 4095] + OFFSETS[choice.arm])
+        value = values[number & 4095] + OFFSETS[choice.arm]
+        if selector.wants:
+            selector.tell(choice, value, evidence=EVIDENCE[choice.arm])
+        else:
+            selector.tell(choice, value)
     return (time.process_time() - start) / rounds * 1e6
 
 

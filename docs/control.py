@@ -1,4 +1,7 @@
-"""Update docs/control.md from a results folder of `esbas reproduce control`: `python docs/control.py RESULTS`."""
+"""Update docs/control.md from a results folder of `esbas reproduce control`: `python docs/control.py RESULTS`.
+
+`python docs/control.py RESULTS control-first-round` updates that page instead. Only the parts and figures that a page has change.
+"""
 
 import sys
 from collections.abc import Mapping
@@ -8,20 +11,16 @@ from typing import Any
 from page import DOCS, copy_figures, fill, read, table
 
 WORDS = {True: "holds", False: "does not hold", None: "open"}
-FIGURES = {
-    "aggregate": "control-aggregate",
-    "curves-confirmatory": "control-curves",
-    "cost": "control-cost",
-    "passive": "control-passive",
-}
+FIGURES = {"aggregate": "aggregate", "curves-confirmatory": "curves", "cost": "cost", "passive": "passive"}
 MEMBERS = "alone:", "fixed:"
 RULES = "falling-share", "upside", "improvement", "coverage", "coverage-per-step"
 
 
-def main(results: Path) -> None:
+def main(results: Path, name: str = "control") -> None:
     """Copy the figures, and replace the text between the marks in the page."""
-    summary = read(results, "summary")
-    copy_figures(results, {old: new for old, new in FIGURES.items() if (results / f"{old}.png").is_file()})
+    summary, page = read(results, "summary"), (DOCS / f"{name}.md").read_text("utf-8")
+    figures = {old: f"{name}-{new}" for old, new in FIGURES.items() if (results / f"{old}.png").is_file()}
+    copy_figures(results, {old: new for old, new in figures.items() if f"figures/{new}.png" in page})
     parts = {
         "verdicts": table(
             ["claim", "", "measured"], [[v["claim"], WORDS[v["holds"]], v["measured"]] for v in summary["verdicts"]]
@@ -41,8 +40,7 @@ def main(results: Path) -> None:
     if ablations:
         parts["ablation"] = table(*ablation({name: task for name, task in ablations.items() if name not in rules}, summary))
         parts["data"] = table(*returns(rules))
-    page = (DOCS / "control.md").read_text("utf-8")
-    fill("control.md", {name: part for name, part in parts.items() if f"<!-- {name} -->" in page})
+    fill(f"{name}.md", {part: text for part, text in parts.items() if f"<!-- {part} -->" in page})
 
 
 def matrix(tasks: Mapping[str, Any], kind: str) -> tuple[list[str], list[list[object]]]:
@@ -137,6 +135,6 @@ def number(value: float | None) -> str | None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

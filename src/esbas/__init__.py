@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from esbas.store.opening import open_study as open_study
     from esbas.training.policies.loaded import load_policy as load_policy
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 __all__ = [
     "ESBAS",

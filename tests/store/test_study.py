@@ -27,7 +27,9 @@ def test_kills_lose_and_double_nothing(url, tmp_path):
     kill_often(url, tmp_path, processes=3, kills=4)
 
 
-@pytest.mark.parametrize("selector", ["kalman-thompson", "betathompson", "exp3", "corral", "linear-thompson", "fixed:small"])
+@pytest.mark.parametrize(
+    "selector", ["kalman-thompson", "budgeted-thompson", "betathompson", "exp3", "corral", "linear-thompson", "fixed:small"]
+)
 def test_a_snapshot_continues_as_the_log_does(selector, url, monkeypatch):
     monkeypatch.setattr(log, "SNAPSHOT_EVERY", 10)
     with esbas.open_study(url, "study", selector=selector, arms=ARMS) as study:

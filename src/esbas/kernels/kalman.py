@@ -161,12 +161,13 @@ def draw(bank: Bank, point: float) -> int:
 @compiled
 def average(bank: Bank) -> Floats:
     """(K,): the means, averaged over the filters, as `KalmanFilters.average` does. The next call overwrites it."""
-    averages, log_weights = bank.averages, bank.log_weights
+    averages, log_weights, weights = bank.averages, bank.log_weights, bank.errors  # `errors` is free between two rewards
     largest, total = log_weights.max(), 0.0
     for f in range(FILTERS):
-        total += math.exp(log_weights[f] - largest)
+        weights[f] = math.exp(log_weights[f] - largest)
+        total += weights[f]
     for k in range(len(averages)):
         averages[k] = 0.0
         for f in range(FILTERS):
-            averages[k] += math.exp(log_weights[f] - largest) / total * bank.means[k, f]
+            averages[k] += weights[f] / total * bank.means[k, f]
     return averages

@@ -20,9 +20,9 @@ def check_bandit(factory: BanditFactory, *, seed: int = 0) -> None:
     The check uses rewards in [0, 1]. The rules: a new bandit has no pulls and no means; `choose`, `propensity` and the properties
     do not change it; `choose(among)` returns one of these arms; `propensity` is the frequency with which `choose` returns an arm,
     or None; a reward counts for its own arm, also if it arrives late; `withdraw` undoes a pull; `reset` forgets everything except
-    the arms to keep, and every round in flight; arms can be added and removed; rewards that are not finite and arms that do not
-    exist raise an error and change nothing; the state is plain data and determines all later choices; the same seed gives the
-    same choices; nothing becomes NaN in a long run.
+    the arms to keep, and every round in flight; arms can be added and removed; rewards that are not finite, costs that are not
+    positive (if the bandit uses costs) and arms that do not exist raise an error and change nothing; the state is plain data and
+    determines all later choices; the same seed gives the same choices; nothing becomes NaN in a long run.
 
     Args:
         factory: called as `factory(n_arms, rng=generator)`: a class, or `functools.partial(Class, parameter=...)`.
@@ -202,7 +202,7 @@ def _adds_and_removes_arms(new: New) -> None:
 
 
 def _rejects_bad_input(new: New) -> None:
-    """Rewards that are not finite and arms that do not exist raise a ValueError and change nothing."""
+    """Rewards that are not finite, costs that are not positive and arms that do not exist raise an error and change nothing."""
     bandit = new(3)
     play(bandit, 10)
     ticket = bandit.pull(0)
@@ -210,6 +210,8 @@ def _rejects_bad_input(new: New) -> None:
     for reward in (float("nan"), float("inf"), -float("inf")):
         expect_refused(bandit.update, 1, reward)
         expect_refused(bandit.update, 0, reward, pull=ticket)
+    for cost in (0.0, -1.0, float("nan"), float("inf")) if bandit.uses_costs else ():
+        expect_refused(bandit.spend, 0, cost)
     for arm in (-1, 3):
         expect_refused(bandit.pull, arm)
         expect_refused(bandit.update, arm, 0.5)

@@ -22,6 +22,7 @@ def play(bandit: Bandit, rounds: int) -> list[int]:
             if rng.random() < 0.1:
                 bandit.withdraw(ticket)
             else:
+                bandit.spend(arm, 1.0 + arm)
                 bandit.update(arm, rng.random() ** (1 / (arm + 1)), pull=ticket)
     for arm, ticket in flying:
         bandit.update(arm, float(rng.integers(2)), pull=ticket)

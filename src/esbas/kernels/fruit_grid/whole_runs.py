@@ -149,7 +149,10 @@ def _thompson(
     if rule == BUDGETED:
         normals *= _WIDTH
     chooser, arm = _largest(chooser, _sample(bank, f, normals))
-    if rule == KALMAN or costs[arm] == 0.0:
+    cheaper = False
+    for k in range(len(costs)):  # all costs are 0 with the rule KALMAN
+        cheaper |= 0.0 < costs[k] < costs[arm]
+    if not cheaper:
         return chooser, arm
     leading = _leader(_average(bank), range(len(normals)))
     share = _acceptance(costs[leading], costs[arm]) if leading >= 0 else 1.0
