@@ -78,7 +78,7 @@ def passive_figure(analysis: ControlAnalysis) -> Figure | None:
         return None
     columns = min(COLUMNS, len(tasks))
     rows = math.ceil(len(tasks) / columns)
-    figure, panels = figures.new_panels(rows, columns=columns, width=5.5 * columns, height=1.0 + 3.2 * rows)
+    figure, panels = figures.new_panels(rows, columns=columns, width=7.0 * columns, height=1.0 + 3.2 * rows)
     for axes, each in zip(panels, tasks, strict=False):
         several = [name for name, method in each.methods.items() if len(method.recipe.names) > 1 and each.runs(name)]
         for k, member in enumerate(each.members):
@@ -86,7 +86,7 @@ def passive_figure(analysis: ControlAnalysis) -> Figure | None:
             shares, scores = ([values[k] for values in map(kind, several)] for kind in (each.shares, each.greedy))
             axes.plot(shares, scores, "o", color=colour, label=member, markersize=5)
         figures.label(axes, x="share of control", y="greedy score at the end", title=each.task.name)
-        figures.legend(axes, outside=False)
+        figures.legend(axes)
     for axes in panels[len(tasks) :]:
         axes.set_visible(False)
     return figure
