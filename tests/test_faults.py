@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 
 from doubles import Always, BatchRecorder, Faulty, StepRecorder
-from esbas import ESBAS, SSBAS, Fixed, Uniform, resume, run
+from esbas import ESBAS, SSBAS, Fixed, Uniform, default_selector, resume, run
 from esbas.errors import InvalidValueError
 from esbas.learners import Constant
 from esbas.testing import Corridor, OneStep
 
 NAMES = ["bad", "good"]
-SELECTORS = {"batch": lambda: ESBAS(NAMES), "online": lambda: SSBAS(NAMES), "random": lambda: Uniform(NAMES, epochs=[2, 4])}
+SELECTORS = {
+    "batch": lambda: ESBAS(NAMES),
+    "online": lambda: SSBAS(NAMES),
+    "default": lambda: default_selector(NAMES),
+    "random": lambda: Uniform(NAMES, epochs=[2, 4]),
+}
 
 
 def corridor():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from doubles import BatchRecorder, Faulty, StepRecorder
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, Uniform, archive, resume, run, total_return
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, Uniform, archive, default_selector, resume, run, total_return
 from esbas.errors import InvalidValueError, NotEpisodicError, SaveFileError, SpaceError, UnknownNameError
 from esbas.learners import Constant, TabularQ
 from esbas.runner import Budget
@@ -21,6 +21,7 @@ SELECTORS = {
     "Fixed, batch": partial(Fixed, NAMES, arm="shaky", epochs=[4]),
     "Uniform": partial(Uniform, NAMES, seed=3),
     "BanditSelector": partial(BanditSelector, NAMES, bandit=UCB1),
+    "default": partial(default_selector, NAMES),
 }
 EPISODES = 40
 
