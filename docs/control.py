@@ -21,10 +21,10 @@ def main(results: Path, name: str = "control") -> None:
     summary, page = read(results, "summary"), (DOCS / f"{name}.md").read_text("utf-8")
     figures = {old: f"{name}-{new}" for old, new in FIGURES.items() if (results / f"{old}.png").is_file()}
     copy_figures(results, {old: new for old, new in figures.items() if f"figures/{new}.png" in page})
+    verdicts = table(["claim", "", "measured"], [[v["claim"], WORDS[v["holds"]], v["measured"]] for v in summary["verdicts"]])
     parts = {
-        "verdicts": table(
-            ["claim", "", "measured"], [[v["claim"], WORDS[v["holds"]], v["measured"]] for v in summary["verdicts"]]
-        ),
+        "verdicts": verdicts,
+        f"verdicts {summary['recommended']}": verdicts,
         "aggregate": table(*aggregate(summary)),
         "partial": table(*partial(summary)),
         "scales": table(*scales(summary)),

@@ -72,6 +72,19 @@ def test_the_whole_command_and_its_continuation(tmp_path, protocol, capsys, monk
     assert (out / "summary.json").read_bytes() == before
 
 
+def test_verdicts_can_be_about_another_selector(tmp_path, protocol, capsys):
+    out = tmp_path / "out"
+    words = ("--tasks", "Rooms", "--methods", "kalman-thompson", "--seeds", "2")
+    assert reproduce(protocol, out, *words) == 0
+    assert reproduce(protocol, out, *words, "--about", "ssbas") == 0
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["recommended"] == "ssbas"
+    assert {"kalman-thompson", "ssbas"} <= set(summary["tasks"]["Rooms"]["methods"])
+    assert "ssbas, above chance on most tasks" in capsys.readouterr().out
+    assert reproduce(protocol, tmp_path / "no", "--about", "sbas") == 2
+    assert "there is no selector named 'sbas'" in capsys.readouterr().err
+
+
 def test_cells_are_added_to_a_folder_and_do_not_depend_on_jobs(tmp_path, protocol, monkeypatch):
     monkeypatch.setattr("esbas.experiments.control.report.publish", lambda *_: None)  # figures take time
     first, both = tmp_path / "first", tmp_path / "both"

@@ -65,7 +65,7 @@ class BudgetedThompson(KalmanThompson):
     arm_type = CostedArm
     uses_costs = True
     width = WIDTH
-    use = "as `KalmanThompson`, where the budget is environment steps: episodes of bad learners may be long; the recommended one"
+    use = "as `KalmanThompson`, in short trainings where episodes of bad learners are long"
 
     def spend(self, arm: int, cost: float) -> None:
         require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)

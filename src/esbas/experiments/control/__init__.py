@@ -30,7 +30,7 @@ class Control(SweepOptions):
     """
 
     command: ClassVar[str] = "esbas reproduce control"
-    extensible: ClassVar[tuple[str, ...]] = ("tasks", "methods", "runs", "ablations", "external")
+    extensible: ClassVar[tuple[str, ...]] = ("tasks", "methods", "runs", "ablations", "external", "about")
     min_runs: ClassVar[int] = 0
 
     runs: Annotated[int, tyro.conf.arg(aliases=["--seeds"])] = 0
@@ -46,6 +46,8 @@ class Control(SweepOptions):
     """Also run the ablations."""
     external: tuple[Path, ...] = ()
     """Files with the runs of methods that another program has measured. They are added to tables and figures."""
+    about: str = ""
+    """The selector that verdicts, comparisons and figures are about. Default: the recommended one of the protocol."""
     protocol_file: Path | None = None
     """A protocol of your own, in TOML. Default: that of the package."""
 
@@ -82,7 +84,7 @@ class Control(SweepOptions):
         wanted = self.methods or (tuple(self.protocol.quick["methods"]) if self.quick else ())
         if not wanted:
             return every
-        needed = (*wanted, self.protocol.chance, ALONE)
+        needed = (*wanted, self.protocol.chance, ALONE, *([self.about] if self.about else []))
         return {name: method for name, method in every.items() if matches(name, needed)}
 
     @cached_property
@@ -109,6 +111,8 @@ class Control(SweepOptions):
             task.portfolio.check()
         known = {name: method for task in self.chosen_tasks for name, method in methods_of(task, self.protocol).items()}
         check_methods(self.methods, known)
+        if self.about and self.about not in self.protocol.selectors:
+            raise unknown("selector", self.about, self.protocol.selectors)
         require(len(self.chosen_tasks) > 0, "there is a task", "name one", tasks=self.tasks)
         _ = self.external_cells  # a file that does not fit raises an error
         for task in self.chosen_tasks:  # a package that is missing is reported now, not after hours
@@ -116,7 +120,7 @@ class Control(SweepOptions):
                 make_task(task.env, wrappers=task.wrappers).close()
 
     def settings(self) -> dict[str, object]:
-        given = {name: getattr(self, name) or None for name in ("runs", "quick", "tasks", "methods", "ablations")}
+        given = {name: getattr(self, name) or None for name in ("runs", "quick", "tasks", "methods", "ablations", "about")}
         given |= {"external": [str(path) for path in self.external] or None}
         return super().settings() | given | {"protocol_file": None if self.protocol_file is None else str(self.protocol_file)}
 

@@ -36,7 +36,7 @@ class ControlAnalysis:
 
     def __init__(self, options: "Control", cells: Cells) -> None:
         self.protocol, self.seed = options.protocol, options.seed
-        self.recommended, self.chance = self.protocol.recommended, self.protocol.chance
+        self.recommended, self.chance = options.about or self.protocol.recommended, self.protocol.chance
         self.seeds = {task.name: options.seeds_of(task) for task in options.chosen_tasks}
         self._intervals: dict[tuple[str, ...], Interval | None] = {}  # they are needed in several tables
         self.tasks = {
