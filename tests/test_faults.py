@@ -206,10 +206,12 @@ class Hanging(Faulty):
 def test_a_learner_that_hangs_is_dismissed(where, online):
     bad, good = Hanging("bad", where, fails=lambda call: call == 3), Faulty("good", action=1)
     selector = Fixed(NAMES, arm="bad", epochs=None if online else [1] * 12)
-    records = list(run(corridor(), [bad, good], selector, episodes=12, time_limit=0.5))
+    records = list(
+        run(corridor(), [bad, good], selector, episodes=12, time_limit=2.0)
+    )  # a busy machine may stall for half a second
     faults = [fault for record in records for fault in record.faults]
     assert [(fault.arm, fault.where, fault.dismissed) for fault in faults] == [("bad", where, 1)]
-    assert faults[0].message.startswith("TimeLimitError: a learning call must end within 0.5 s, but was interrupted")
+    assert faults[0].message.startswith("TimeLimitError: a learning call must end within 2 s, but was interrupted")
     assert [record.arm for record in records].count("good") == (1 if online else 2)  # learning comes before the choice
     assert bad.calls[where] > 3  # it was called again after its dismissal
 
