@@ -90,7 +90,7 @@ class KalmanThompson(MemoryBandit):
         """
         filters, weights = self._filters, np.array(self._filters.weights())
         r, means = filters.noises(), filters.means
-        variances = weights @ (r[:, None] * filters.variances + (means - weights @ means) ** 2)
+        variances = weights @ (r[:, None] * filters.variances + (means - filters.average()) ** 2)
         normals = self.width * seeding.generator(0, "explain").standard_normal((DRAWS, self.n_arms))
         chosen = np.zeros(self.n_arms)
         for f, weight in enumerate(weights):
