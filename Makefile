@@ -1,6 +1,7 @@
 # Every target creates .venv if necessary, and reuses it.
 PYTHON ?= python3
 BIN := .venv/bin
+BASE := .venv/base-installed
 STAMP := .venv/installed
 D3RLPY := .venv-d3rlpy
 AGILERL := .venv-agilerl
@@ -21,8 +22,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps minigrid  # it asks for pygame, whose files pygame-ce replaces
 	@touch $@
 
-demo: setup  ## Run SSBAS and ESBAS on a built-in task; results in ./esbas-demo
-	$(BIN)/esbas demo
+$(BASE): pyproject.toml constraints.txt
+	@echo 'Installing esbas into .venv (NumPy, SciPy, Numba, Matplotlib, Gymnasium)'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+demo: $(BASE)  ## Install the base package and train on CartPole; figure and report in ./esbas-demo
+	@$(BIN)/esbas demo
 
 test: setup  ## Run the default tests
 	$(BIN)/python -m pytest -n 2

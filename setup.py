@@ -18,7 +18,11 @@ def description() -> str:
         image, text, target = match.groups()
         return f"{image}[{text}]({home}/{'raw' if image else 'blob'}/v{version}/{target})"
 
-    return re.sub(r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)]+)\)", absolute, (ROOT / "README.md").read_text("utf-8"))
+    return re.sub(
+        r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)]+)\)",
+        absolute,
+        (ROOT / "README.md").read_text("utf-8"),
+    )
 
 
 setup(long_description=description(), long_description_content_type="text/markdown")

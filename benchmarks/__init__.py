@@ -1,1 +1,4 @@
-"""Measurements of speed: each module has `main()`, prints both sides and their ratio from one run. See `python -m benchmarks`."""
+"""Measurements of speed. See `python -m benchmarks`.
+
+Each module has `main()`, which prints both sides and their ratio from one run.
+"""

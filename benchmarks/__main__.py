@@ -1,4 +1,4 @@
-"""Runs every benchmark of this folder in turn, or those named on the command line: `python -m benchmarks core`."""
+"""Run every benchmark of this folder in turn, or named ones: `python -m benchmarks core`."""
 
 import importlib
 import pkgutil
@@ -9,9 +9,9 @@ from esbas.errors import unknown
 
 
 def main(names: list[str]) -> None:
-    # packages need an environment of their own
     found = pkgutil.iter_modules([str(Path(__file__).parent)])
-    known = sorted(module.name for module in found if not module.name.startswith("_") and not module.ispkg)
+    modules = [module.name for module in found if not module.ispkg]  # packages need their own .venv
+    known = sorted(name for name in modules if not name.startswith("_"))
     for name in names or known:
         if name not in known:
             raise SystemExit(str(unknown("benchmark", name, known)))

@@ -1,4 +1,4 @@
-"""Six DQNs on Q*bert: what a second process gains, what sampling costs, and how much memory a run takes."""
+"""Six DQNs on Q*bert: the gain of a second process, the cost of sampling, and the memory."""
 
 import gc
 import os
@@ -14,11 +14,16 @@ import esbas
 from esbas.experiments.qbert.profiles import PAPER
 from esbas.experiments.qbert.setup import QbertSetup
 from esbas.learner import RandomPolicy
-from esbas.learners.deep import excerpts, overlapped
-from esbas.runner import Budget
+from esbas.learners.dqn.overlapped import excerpts, overlapped
+from esbas.loop import Budget
 
-BLOCK, BLOCKS, WARM_UP, FRAMES = 200, 7, 400, 100_000
-SETUP = QbertSetup(profile=PAPER.with_options(steps=20_000, memory=20_000, action_repeat=4, update_every=None))
+BLOCK = 200
+BLOCKS = 7
+WARM_UP = 400
+FRAMES = 100_000
+SETUP = QbertSetup(
+    profile=PAPER.with_options(steps=20_000, memory=20_000, action_repeat=4, update_every=None)
+)
 
 
 def main() -> None:
@@ -33,42 +38,49 @@ def _processes() -> None:
     for _ in range(BLOCKS):  # in turn, so that a busy machine slows both of them alike
         for processes, run in runs.items():
             rates[processes].append(_block(run))
-    rate = {processes: statistics.median(each) for processes, each in rates.items()}
-    print(f"agent steps per second, an update of each network every {PAPER.update_every}: ", end="")
+    one = statistics.median(rates[1])
+    two = statistics.median(rates[2])
     print(
-        ", ".join(f"{processes} process{'es' if processes > 1 else ''} {each:.0f}" for processes, each in rate.items()),
+        f"agent steps per second, an update of each network every {PAPER.update_every}:"
+        f" 1 process {one:.0f}, 2 processes {two:.0f}",
         flush=True,
     )
-    _compare("two processes / one", rate[2] / rate[1], 1.5, at_least=True)
+    _compare("two processes / one", two / one, 1.5, at_least=True)
     for run in runs.values():
         run.close()
 
 
 def _run(processes: int) -> esbas.Run:
-    """A run past its first updates, for which workers are started."""
-    env = SETUP.make_task()
+    """Return a run past its first updates, for which workers are started."""
+    env = SETUP.make_env()
     learners = SETUP.recipe().build(env, steps=SETUP.profile.steps, seed=0, processes=processes)
     for learner in learners:
-        learner._learning_starts = WARM_UP // 2  # type: ignore[attr-defined]  # the profile waits for a larger memory
+        # The profile waits for a larger memory.
+        learner._learning_starts = WARM_UP // 2  # type: ignore[attr-defined]
     selector = esbas.SSBAS([learner.name for learner in learners])
-    run = esbas.run(env, learners, selector, steps=WARM_UP, keep_data=False, objective=esbas.total_return())
+    run = esbas.run(
+        env, learners, selector, steps=WARM_UP, keep_data=False, objective=esbas.total_return()
+    )
     for _ in run:
         pass
     return run
 
 
 def _block(run: esbas.Run) -> float:
-    """Agent steps per second over episodes of at least `BLOCK` steps together."""
+    """Return agent steps per second over episodes of at least `BLOCK` steps together."""
     run.budget = Budget(steps=run.steps + BLOCK)
-    before, start = run.steps, time.perf_counter()
+    before = run.steps
+    start = time.perf_counter()
     for _ in run:
         pass
     return (run.steps - before) / (time.perf_counter() - start)
 
 
 def _sampling() -> None:
-    """The share of drawing and copying batches in the CPU time of a run in one process."""
-    run, spent, fill = _run(1), 0.0, excerpts.fill
+    """Print the share of drawing and copying batches in the CPU time of a run in one process."""
+    run = _run(1)
+    spent = 0.0
+    fill = excerpts.fill
 
     def timed(*arguments: Any) -> None:
         nonlocal spent
@@ -85,13 +97,14 @@ def _sampling() -> None:
 
 
 def _memory() -> None:
-    """The memory that frames take, compared with the 7.1 GB per million of the documentation."""
+    """Print the memory that frames take, compared with 7.1 GB per million, as documented."""
     from esbas.learners import SharedReplay
 
     gc.collect()  # the memories of the runs before
-    env = SETUP.make_task()
-    replay = SharedReplay(env, capacity=FRAMES, stack=4)
-    rng, before = np.random.default_rng(0), _resident()
+    env = SETUP.make_env()
+    replay = SharedReplay(env, buffer_size=FRAMES, stack=4)
+    rng = np.random.default_rng(0)
+    before = _resident()
     episode: list[esbas.Transition] = []
     while replay.added < FRAMES:
         if not episode:
@@ -109,8 +122,9 @@ def _game(env: Any, rng: np.random.Generator) -> Any:
 
 
 def _resident() -> float:
-    """The main memory of this process in bytes."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    """Return the main memory of this process in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _compare(name: str, ratio: float, limit: float, *, at_least: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What DQNs that train together cost, compared with those of Stable-Baselines3; and what selection adds to a run."""
+"""What DQNs cost that train together, against Stable-Baselines3, and what selection adds."""
 
 import statistics
 import tempfile
@@ -16,17 +16,26 @@ import gymnasium
 
 import esbas
 from esbas.learners import DQN, SB3Learner, SharedReplay
-from esbas.runner import Budget
+from esbas.loop import Budget
 from esbas.training import default_recipe
 from esbas.training.display.status import StatusTracker
 from esbas.training.runs.episode_log import RunLog
 
-BLOCK, BLOCKS, WARM_UP = 150, 9, 200  # environment steps, repeats, steps before the first update
-BATCH, RATE = 64, 1e-3
+BLOCK = 150  # environment steps
+BLOCKS = 9  # repeats
+WARM_UP = 200  # steps before the first update
+BATCH = 64
+RATE = 1e-3
+USUAL: dict[str, Any] = {
+    "learning_rate": RATE,
+    "batch_size": BATCH,
+    "train_freq": 1,
+    "learning_starts": WARM_UP,
+}
 
 
 def main() -> None:
-    alike: dict[str, Any] = {"n_step": 1, "double": False}  # what Stable-Baselines3 computes
+    alike: dict[str, Any] = {"n_steps": 1, "double": False}  # what Stable-Baselines3 computes
     makers: dict[str, tuple[int, Callable[..., Any]]] = {
         "one": (1, partial(_own, **alike)),
         "six": (6, partial(_own, **alike)),
@@ -42,11 +51,16 @@ def main() -> None:
         for name, run in runs.items():
             costs[name].append(_block(run))
     cost = {name: statistics.median(each) for name, each in costs.items()}
-    print("DQNs with an MLP 64 x 64, batches of 64 and an update after every step of CartPole-v1, us per environment step:")
+    print(
+        "DQNs with an MLP 64 x 64, batches of 64 and an update after every step of CartPole-v1,"
+        " us per environment step:"
+    )
     for name, (count, _) in makers.items():
         print(f"  {name}: {cost[name]:.0f}, {cost[name] / count:.0f} per network", flush=True)
     print(f"  one of SBX: {_sbx()}", flush=True)
-    one, six, foreign = cost["one"], cost["six"], cost["one of Stable-Baselines3"]
+    one = cost["one"]
+    six = cost["six"]
+    foreign = cost["one of Stable-Baselines3"]
     _compare("one / one of Stable-Baselines3", one / foreign, 1 / 8)
     _compare("six / one of Stable-Baselines3", six / foreign, 0.5)
     _compare("six / six of Stable-Baselines3", six / cost["six of Stable-Baselines3"], 1 / 15)
@@ -64,13 +78,15 @@ def _compare(name: str, ratio: float, limit: float) -> None:
 
 
 def _sbx() -> str:
-    """The cost of one DQN of SBX, the JAX version of Stable-Baselines3, after its compilation."""
+    """Return the cost of one DQN of SBX, the JAX version of Stable-Baselines3.
+
+    Its compilation is not included.
+    """
     if find_spec("sbx") is None:
         return "not installed"
     sbx = import_module("sbx")
-
-    options = {"learning_rate": RATE, "batch_size": BATCH, "train_freq": 1, "learning_starts": WARM_UP}
-    model = sbx.DQN("MlpPolicy", gymnasium.make("CartPole-v1"), policy_kwargs={"net_arch": [64, 64]}, **options)
+    env = gymnasium.make("CartPole-v1")
+    model = sbx.DQN("MlpPolicy", env, policy_kwargs={"net_arch": [64, 64]}, **USUAL)
     model.learn(WARM_UP + BLOCK)
     start = time.process_time()
     model.learn(BLOCK * BLOCKS, reset_num_timesteps=False)
@@ -78,115 +94,144 @@ def _sbx() -> str:
 
 
 def _run(count: int, make: Callable[[str, SharedReplay], Any]) -> esbas.Run:
-    """A run past its first update."""
+    """Return a run past its first update."""
     env = gymnasium.make("CartPole-v1")
-    replay = SharedReplay(env, capacity=20_000)
-    members = [make(f"member {k}", replay) for k in range(count)]
-    run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), steps=WARM_UP + 50, keep_data=False)
+    replay = SharedReplay(env, buffer_size=20_000)
+    learners = [make(f"learner {k}", replay) for k in range(count)]
+    selector = esbas.SSBAS([learner.name for learner in learners])
+    run = esbas.run(env, learners, selector, steps=WARM_UP + 50, keep_data=False)
     for _ in run:
         pass
     return run
 
 
 def _own(name: str, replay: SharedReplay, **options: Any) -> DQN:
-    usual: dict[str, Any] = {"rate": RATE, "batch": BATCH, "hidden": (64, 64), "train_every": 1, "learning_starts": WARM_UP}
-    return DQN(name, replay=replay, **usual | options)
+    return DQN(name, replay=replay, hidden=(64, 64), **USUAL | options)
 
 
 def _foreign(name: str, replay: SharedReplay, **options: Any) -> SB3Learner:
-    usual = {"learning_rate": RATE, "batch_size": BATCH, "train_freq": 1, "learning_starts": WARM_UP}
-    return SB3Learner(name, "dqn", replay=replay, total_steps=100_000, options=usual | options)  # MlpPolicy: 64 x 64
+    # Its MlpPolicy has 64 x 64 units, too.
+    return SB3Learner(name, "dqn", replay=replay, total_steps=100_000, options=USUAL | options)
 
 
 def _block(run: esbas.Run) -> float:
-    """Microseconds per environment step, over episodes of at least `BLOCK` steps together."""
+    """Return microseconds per environment step, over episodes of at least `BLOCK` steps."""
     run.budget = Budget(steps=run.steps + BLOCK)
-    before, start = run.steps, time.process_time()
+    before = run.steps
+    start = time.process_time()
     for _ in run:
         pass
     return (time.process_time() - start) / (run.steps - before) * 1e6
 
 
-def _selection(task: str, setting: str, options: dict[str, Any]) -> None:
-    """What three members of Stable-Baselines3 are made to wait for: selection and records, and being handed the transitions.
+def _selection(env_id: str, setting: str, options: dict[str, Any]) -> None:
+    """Print what three learners of Stable-Baselines3 wait for.
 
-    Between the last call of an episode and the next reset lie the choice, seeds, trajectory, value and record, and what
-    `esbas train` writes down. In the first steps of CartPole episodes are as short as they will ever be, and it counts most.
+    These are selection and records, and passing the transitions. Between the last call of an
+    episode and the next reset lie the choice, seeds, trajectory, value and record, and what `esbas
+    train` writes down. In the first steps of CartPole episodes are as short as they will ever be,
+    and it counts most.
     """
-    env = gymnasium.make(task)
-    replay, gaps = SharedReplay(env, capacity=20_000), _Gaps()
-    members = [_foreign(f"member {k}", replay, **options) for k in range(3)]
-    for learner in members:
-        learner.act_with_log_prob = gaps.around("act", learner.act_with_log_prob)  # type: ignore[method-assign]  # to look at the clock
-    share, _, text = _shares(env, members, gaps, warm_up=WARM_UP, steps=BLOCK * BLOCKS)
-    print(f"three DQNs of Stable-Baselines3 on {task}, {setting}, {text}", flush=True)
+    env = gymnasium.make(env_id)
+    replay = SharedReplay(env, buffer_size=20_000)
+    gaps = _Gaps()
+    learners = [_foreign(f"learner {k}", replay, **options) for k in range(3)]
+    for learner in learners:
+        watched = gaps.around("act", learner.act_with_log_prob)
+        learner.act_with_log_prob = watched  # type: ignore[method-assign]
+    share, _, text = _shares(env, learners, gaps, warm_up=WARM_UP, steps=BLOCK * BLOCKS)
+    print(f"three DQNs of Stable-Baselines3 on {env_id}, {setting}, {text}", flush=True)
     print(f"  selection and records under 1 %: {_verdict(share < 0.01)}", flush=True)
 
 
 def _own_share() -> None:
-    """The same for the default portfolio of `esbas train` on CartPole-v1, after its first 5,000 steps."""
-    env, gaps = gymnasium.make("CartPole-v1"), _Gaps()
-    members = default_recipe(env).build(env, steps=60_000, seed=0)
-    for learner in members:
-        learner.policy = partial(_watched_policy, learner.policy, gaps)  # type: ignore[method-assign]
-    share, handing, text = _shares(env, members, gaps, warm_up=5_000, steps=10_000)
-    print(f"{len(members)} DQNs of the default portfolio on CartPole-v1, {text}")
+    """Print the same for the default portfolio of `esbas train` on CartPole-v1.
+
+    Its first 5,000 steps are not measured.
+    """
+    env = gymnasium.make("CartPole-v1")
+    gaps = _Gaps()
+    learners = default_recipe(env).build(env, steps=60_000, seed=0)
+    for learner in learners:
+        watched = partial(_watched_policy, learner.policy, gaps)
+        learner.policy = watched  # type: ignore[method-assign]
+    share, handing, text = _shares(env, learners, gaps, warm_up=5_000, steps=10_000)
+    print(f"{len(learners)} DQNs of the default portfolio on CartPole-v1, {text}")
     _compare("selection, records and passing transitions / all", share + handing, 0.05)
 
 
 def _watched_policy(policy: Callable[[], Any], gaps: "_Gaps") -> Any:
-    """A policy that looks at the clock."""
+    """Return a policy that looks at the clock."""
     current = policy()
-    return SimpleNamespace(act=current.act, act_with_log_prob=gaps.around("act", current.act_with_log_prob))
+    return SimpleNamespace(
+        act=current.act, act_with_log_prob=gaps.around("act", current.act_with_log_prob)
+    )
 
 
-def _shares(env: Any, members: list[Any], gaps: "_Gaps", *, warm_up: int, steps: int) -> tuple[float, float, str]:
-    """Selection and records, and passing transitions to learners, as parts of the CPU time; and a text about them."""
-    for learner in members:
+def _shares(
+    env: Any, learners: list[Any], gaps: "_Gaps", *, warm_up: int, steps: int
+) -> tuple[float, float, str]:
+    """Return two parts of the CPU time, and a text about them.
+
+    The first part is selection and records, the second is passing transitions to learners.
+    """
+    for learner in learners:
         learner.step = gaps.around("step", learner.step)
-    env.step, env.reset = gaps.around("env.step", env.step), gaps.around("env.reset", env.reset)
-    run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), steps=warm_up, keep_data=False)
+    env.step = gaps.around("env.step", env.step)
+    env.reset = gaps.around("env.reset", env.reset)
+    selector = esbas.SSBAS([learner.name for learner in learners])
+    run = esbas.run(env, learners, selector, steps=warm_up, keep_data=False)
     for _ in run:
         pass
     run.budget = Budget(steps=run.steps + steps)
     gaps.seconds.clear()
     with tempfile.TemporaryDirectory() as folder, RunLog(Path(folder), upto=0) as log:
-        tracker, start = StatusTracker(run, seed=0), time.process_time()
+        tracker = StatusTracker(run, seed=0)
+        start = time.process_time()
         for record in run:
             log.add(record, steps=run.steps)
             tracker.add_record(record)
         whole = time.process_time() - start
     between = ("step", "env.reset")
-    count, episodes = len(gaps.seconds["act", "env.step"]), len(gaps.seconds[between])
+    count = len(gaps.seconds["act", "env.step"])
+    episodes = len(gaps.seconds[between])
     episode = statistics.median(gaps.seconds[between])
-    share, handing = episodes * episode / whole, (gaps.total() - episodes * episode) / whole
+    share = episodes * episode / whole
+    handing = (gaps.total() - episodes * episode) / whole
+    step = whole / count * 1e6
     text = f"""episodes of {count / episodes:.0f} steps:
   selection and records: {share:.2%}, {episode * 1e6:.0f} us per episode
-  passing transitions to learners: {handing:.2%}, {handing * whole / count * 1e6:.0f} of {whole / count * 1e6:.0f} us per step"""
+  passing transitions to learners: {handing:.2%}, {handing * step:.0f} of {step:.0f} us per step"""
     return share, handing, text
 
 
 class _Gaps:
-    """The time between the calls of some functions. Each gap is so short that most are never interrupted by other programs."""
+    """The time between the calls of some functions.
+
+    Each gap is so short that most are never interrupted by other programs.
+    """
 
     def __init__(self) -> None:
-        self.seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)  # by what was called before and behind
-        self._before, self._end = "", 0.0
+        # By the function that was called before the gap, and the one that was called after it.
+        self.seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        self._before = ""
+        self._end = 0.0
 
     def around(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, which looks at the clock when it is called and when it returns."""
+        """Return the function, which looks at the clock when it is called and when it returns."""
 
         def call(*args: Any, **options: Any) -> Any:
             start = time.perf_counter()
             self.seconds[self._before, name].append(start - self._end)
             result = function(*args, **options)
-            self._before, self._end = name, time.perf_counter()
+            self._before = name
+            self._end = time.perf_counter()
             return result
 
         return call
 
     def total(self) -> float:
-        """As if each gap had taken as long as the median of its kind."""
+        """Return the sum, as if each gap had taken as long as the median of its kind."""
         return sum(len(gaps) * statistics.median(gaps) for gaps in self.seconds.values())
 
 

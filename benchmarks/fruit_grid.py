@@ -1,8 +1,9 @@
-"""Nanoseconds per environment step of the fruit grid, SSBAS over four learners: compiled run, C loop, Python loop.
+"""Nanoseconds per step of the fruit grid, SSBAS over four learners, in three loops.
 
-The C loop (fruit_grid.c) does the same work from the same random numbers. It is built twice: as fast as the compiler can make
-it, for the clock, and with every rounding where the source has it, to check that both give the same run. All are timed in turn,
-several times, by the CPU time they use; the fastest round counts.
+They are the compiled run, a C loop and the Python loop. The C loop (fruit_grid.c) does the same
+work from the same random numbers. It is built twice: as fast as the compiler can make it, for the
+clock, and with every rounding where the source has it, to check that both give the same run. All
+are timed in turn, several times, by the CPU time they use; the fastest round counts.
 """
 
 import ctypes
@@ -17,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs import FruitMap
+from esbas.experiments.envs import FruitMap
 from esbas.experiments.gridworld.setup import HORIZON, RATES, XI, Setup
 from esbas.experiments.gridworld.sweep import compiled_run, ordinary_run
-from esbas.kernels.fruit_grid import random, whole_runs
-from esbas.kernels.fruit_grid.whole_runs import Counters
+from esbas.experiments.kernels.fruit_grid import random, whole_runs
+from esbas.experiments.kernels.fruit_grid.whole_runs import Counters
 
 FLAGS = ("-O3", "-march=native")
 ROUNDS = 8
@@ -43,8 +44,12 @@ def main() -> None:
         if shutil.which("gcc"):
             loops["C loop"] = c_loop(setup, Path(folder) / "fast.so")
             exact = c_loop(setup, Path(folder) / "exact.so", "-ffp-contract=off")
-            same = all(np.array_equal(*pair) for pair in zip(compiled(0), exact(0), strict=True))
-            print(f"compiled run and C loop give {'identical' if same else 'DIFFERENT'} counters from the same random numbers")
+            pairs = zip(compiled(0), exact(0), strict=True)
+            same = all(np.array_equal(one, other) for one, other in pairs)
+            print(
+                f"compiled run and C loop give {'identical' if same else 'DIFFERENT'} counters"
+                " from the same random numbers"
+            )
         else:
             print("no gcc here: the C loop is left out")
         for loop in loops.values():
@@ -53,36 +58,61 @@ def main() -> None:
         for run in range(ROUNDS):
             for name, loop in loops.items():
                 cost[name] = min(cost[name], nanoseconds_per_step(loop, run))
+    own = cost["compiled run"]
     for name, best in cost.items():
-        print(f"{name:<13} {best:10.1f} ns per step {best / cost['compiled run']:10.2f} times the compiled run")
+        print(f"{name:<13} {best:10.1f} ns per step {best / own:10.2f} times the compiled run")
     if "C loop" in cost:
-        print(f"compiled run / C loop = {cost['compiled run'] / cost['C loop']:.2f} (at most 1.2 wanted)")
-    print(f"Python loop / compiled run = {cost['Python loop'] / cost['compiled run']:.0f} (at least 300 wanted)")
+        print(f"compiled run / C loop = {own / cost['C loop']:.2f} (at most 1.2 wanted)")
+    print(f"Python loop / compiled run = {cost['Python loop'] / own:.0f} (at least 300 wanted)")
 
 
 def nanoseconds_per_step(loop: Run, run: int) -> float:
-    """CPU time of a run over its steps."""
+    """Return the CPU time of a run over its steps."""
     start = time.thread_time_ns()
     transitions = loop(run).transitions.sum()
     return float((time.thread_time_ns() - start) / transitions)
 
 
 def c_loop(setup: Setup, library: Path, *flags: str) -> Run:
-    """Build the C loop; returns it as a function of the number of the run."""
+    """Build the C loop. Return it as a function of the number of the run."""
     source = Path(__file__).with_suffix(".c")
-    subprocess.run(["gcc", *FLAGS, *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    subprocess.run(
+        ["gcc", *FLAGS, *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True
+    )
     function = ctypes.CDLL(str(library)).whole_run
-    task, edges, rates = whole_runs.task(setup.grid), setup.edges(), np.array(RATES)
-    states, starts, bins = (ctypes.c_int64(n) for n in (len(task.following) // 4, len(task.starts), len(edges)))
-    numbers = [ctypes.c_double(x) for x in (setup.gamma, setup.epsilon, HORIZON, XI)]
-    tables = (random.WIDTH, random.INSIDE, random.DENSITY)
+    task = whole_runs.grid_tables(setup.grid)
+    edges = setup.edges()
+    rates = np.array(RATES)
+    bins = len(edges)
 
     def run(number: int) -> Counters:
         seed = np.array(random.stream(0, "gridworld", number), np.uint64)
-        counters = Counters(*(np.zeros(shape, np.int64) for shape in (len(edges), len(edges), (len(edges), len(RATES)))))
-        before = [_pointer(array) for array in (seed, task.following, task.fruits)]
-        behind = [_pointer(array) for array in (*tables, *counters)]
-        function(*before, states, _pointer(task.starts), starts, _pointer(rates), *numbers, _pointer(edges), bins, *behind)
+        counters = Counters(
+            transitions=np.zeros(bins, np.int64),
+            objective=np.zeros(bins, np.int64),
+            selections=np.zeros((bins, len(RATES)), np.int64),
+        )
+        function(
+            _pointer(seed),
+            _pointer(task.following),
+            _pointer(task.fruits),
+            ctypes.c_int64(len(task.following) // 4),
+            _pointer(task.starts),
+            ctypes.c_int64(len(task.starts)),
+            _pointer(rates),
+            ctypes.c_double(setup.gamma),
+            ctypes.c_double(setup.epsilon),
+            ctypes.c_double(HORIZON),
+            ctypes.c_double(XI),
+            _pointer(edges),
+            ctypes.c_int64(bins),
+            _pointer(random.WIDTH),
+            _pointer(random.INSIDE),
+            _pointer(random.DENSITY),
+            _pointer(counters.transitions),
+            _pointer(counters.objective),
+            _pointer(counters.selections),
+        )
         return counters
 
     return run

@@ -1,7 +1,8 @@
-"""Jobs on Ray against jobs in local processes: throughput of long jobs, cost of short ones, and the time to start.
+"""Jobs on Ray against jobs in local processes: throughput, cost of short jobs, time to start.
 
-The cluster has two nodes with one CPU each, on this machine: Ray's own processes share the cores with the jobs. The time of
-local processes includes their start; Ray's workers are running when the time is taken.
+The cluster has two nodes with one CPU each, on this machine: Ray's own processes share the cores
+with the jobs. The time of local processes includes their start; Ray's workers are running when the
+time is taken.
 """
 
 import os
@@ -10,7 +11,10 @@ from typing import Any
 
 from esbas.engine import Job, JobContext, Resources, find_engine
 
-SECONDS, LONG_JOBS, ROUNDS, SHORT_JOBS = 5.0, 6, 2, 200
+SECONDS = 5.0
+LONG_JOBS = 6
+ROUNDS = 2
+SHORT_JOBS = 200
 
 
 def busy(context: JobContext, loops: int) -> int:
@@ -26,12 +30,17 @@ def _work(loops: int) -> int:
 
 
 def main() -> None:
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # loopback; no statistics
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # nodes talk over the loopback device
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray
     from ray.cluster_utils import Cluster
 
     start = time.perf_counter()
-    options: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 200 * 2**20, "include_dashboard": False}
+    options: dict[str, Any] = {
+        "num_cpus": 1,
+        "object_store_memory": 200 * 2**20,
+        "include_dashboard": False,
+    }
     cluster = Cluster(initialize_head=True, head_node_args=options)
     try:
         cluster.add_node(**options)
@@ -39,23 +48,30 @@ def main() -> None:
         on_ray = f"ray:{cluster.address}"
         print(f"connecting, and the first two jobs: {_seconds(on_ray, 2, 0):.1f} s", flush=True)
         for engine in ("processes", on_ray):
-            print(f"{engine.partition(':')[0]}: {_per_job(engine):.1f} ms per job that does nothing", flush=True)
+            name = engine.partition(":")[0]
+            print(f"{name}: {_per_job(engine):.1f} ms per job that does nothing", flush=True)
         loops = _loops()
-        local, remote = 0.0, 0.0
+        local = 0.0
+        remote = 0.0
         for _ in range(ROUNDS):  # in turn, because other programs may use the machine, too
             local += _seconds("processes", LONG_JOBS, loops)
             remote += _seconds(on_ray, LONG_JOBS, loops)
-        jobs = f"{ROUNDS} times {LONG_JOBS} jobs of about {SECONDS:g} s, two at a time"
-        print(f"{jobs}: processes {local:.1f} s, ray {remote:.1f} s; throughput ratio {local / remote:.3f}", flush=True)
+        print(
+            f"{ROUNDS} times {LONG_JOBS} jobs of about {SECONDS:g} s, two at a time:"
+            f" processes {local:.1f} s, ray {remote:.1f} s;"
+            f" throughput ratio {local / remote:.3f}",
+            flush=True,
+        )
     finally:
         ray.shutdown()
         cluster.shutdown()
 
 
 def _per_job(engine: str) -> float:
-    """Milliseconds per job after the first, one at a time."""
+    """Return milliseconds per job after the first, one at a time."""
     times: list[float] = []
-    with find_engine(engine).map(busy, _jobs(SHORT_JOBS + 1, 0), resources=Resources()) as outcomes:
+    jobs = _jobs(SHORT_JOBS + 1, 0)
+    with find_engine(engine).map(busy, jobs, resources=Resources()) as outcomes:
         for outcome in outcomes:
             outcome.result()
             times.append(time.perf_counter())
@@ -63,22 +79,24 @@ def _per_job(engine: str) -> float:
 
 
 def _loops() -> int:
-    """How many loops take about SECONDS."""
-    tried, start = 20_000_000, time.perf_counter()
+    """Return how many loops take about SECONDS."""
+    tried = 20_000_000
+    start = time.perf_counter()
     _work(tried)
     return int(tried * SECONDS / (time.perf_counter() - start))
 
 
 def _seconds(engine: str, count: int, loops: int) -> float:
+    jobs = _jobs(count, loops)
     start = time.perf_counter()
-    with find_engine(engine).map(busy, _jobs(count, loops), resources=Resources(jobs=2)) as outcomes:
+    with find_engine(engine).map(busy, jobs, resources=Resources(jobs=2)) as outcomes:
         for outcome in outcomes:
             outcome.result()
     return time.perf_counter() - start
 
 
 def _jobs(count: int, loops: int) -> list[Job]:
-    return [Job(f"{k}", (loops,)) for k in range(count)]
+    return [Job(str(k), (loops,)) for k in range(count)]
 
 
 if __name__ == "__main__":

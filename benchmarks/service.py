@@ -1,4 +1,4 @@
-"""The service of studies: ask + tell pairs per second of several client processes on this machine."""
+"""The service of studies: ask + tell pairs per second of client processes on this machine."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import tempfile
 from typing import Any
 
 from benchmarks.studies import ARMS, measure, send_pairs
-from esbas.client import Client
+from esbas.studies.client import Client
 
 CLIENTS = 4
 

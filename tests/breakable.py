@@ -1,4 +1,7 @@
-"""Learners that end or block their process, and functions that build learners in other processes."""
+"""Learners that end or block their process.
+
+Functions that build learners in other processes.
+"""
 
 import collections
 import ctypes
@@ -45,7 +48,10 @@ def be_killed() -> None:
 
 
 class Breaking(Faulty):
-    """Calls `how` where `Faulty` raises. Its state counts its calls, which a new process takes from the last snapshot."""
+    """Calls `how` where `Faulty` raises.
+
+    Its state counts its calls, which a new process takes from the last snapshot.
+    """
 
     def __init__(self, name: str, where: str, how: Any, *, at: int = 3, action: int = 1) -> None:
         super().__init__(name, where, fails=lambda call: call == at, action=action)
@@ -61,7 +67,7 @@ class Breaking(Faulty):
 class Rising(TabularQ):
     """Has a time limit."""
 
-    time_limit = 7.5
+    learn_timeout = 7.5
 
 
 class Chance:
@@ -72,11 +78,14 @@ class Chance:
 
     def act(self, observation: Any, rng: np.random.Generator) -> int:
         self.steps += 1
-        return int(rng.random() + rng.normal() / 10 > 0.5) if self.steps % 3 else int(rng.integers(2))
+        return (
+            int(rng.random() + rng.normal() / 10 > 0.5) if self.steps % 3 else int(rng.integers(2))
+        )
 
 
 class Unsavable:
-    name, stationary = "unsavable", False
+    name = "unsavable"
+    stationary = False
 
     def __init__(self) -> None:
         self.seen = 0
@@ -129,7 +138,9 @@ def plain() -> Plain:
 
 
 def tabular() -> TabularQ:
-    return TabularQ("table", states=4, actions=2, rate=lambda episode: 1 / episode, epsilon=0.3)
+    return TabularQ(
+        "table", states=4, actions=2, learning_rate=lambda episode: 1 / episode, epsilon=0.3
+    )
 
 
 def tidy() -> Tidy:
@@ -153,7 +164,7 @@ def deep() -> Any:
 
     from esbas.learners import DQN, SharedReplay
 
-    replay = SharedReplay(gymnasium.make("CartPole-v1"), capacity=5000)
+    replay = SharedReplay(gymnasium.make("CartPole-v1"), buffer_size=5000)
     return DQN("deep", replay=replay, learning_starts=100, epsilon=(0.5, 0.1, 300), hidden=(16,))
 
 
@@ -166,7 +177,7 @@ rising = partial(Rising, "rising", states=4, actions=2)
 
 def hasty() -> TabularQ:
     learner = tabular()
-    learner.time_limit = -1.0  # type: ignore[attr-defined]
+    learner.learn_timeout = -1.0  # type: ignore[attr-defined]
     return learner
 
 
@@ -215,7 +226,10 @@ def nothing() -> None:
 
 
 class CompletePolicy:
-    """Has all optional methods of a policy; the object that `start()` returns counts the steps of its episode."""
+    """Has all optional methods of a policy.
+
+    The object that `start()` returns counts the steps of its episode.
+    """
 
     def __init__(self) -> None:
         self.steps = 0
@@ -237,7 +251,7 @@ class CompletePolicy:
 class Complete(TabularQ):
     """Has all optional methods and attributes of a learner."""
 
-    time_limit = 7.5
+    learn_timeout = 7.5
 
     def policy(self) -> Any:
         return CompletePolicy()
@@ -246,7 +260,8 @@ class Complete(TabularQ):
 class Minimal:
     """Has no optional methods or attributes; the same holds for its policy."""
 
-    name, stationary = "minimal", True
+    name = "minimal"
+    stationary = True
 
     def policy(self) -> Always:
         return Always(1)

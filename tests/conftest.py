@@ -1,4 +1,7 @@
-"""Shared settings: property tests always use the same examples, and an option rewrites the golden files."""
+"""Shared settings.
+
+Property tests always use the same examples, and an option rewrites the golden files.
+"""
 
 import importlib.util
 import os
@@ -19,7 +22,10 @@ if importlib.util.find_spec("d3rlpy") is None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the tests that need a browser unless they are asked for: `make test-browser` installs one and runs them."""
+    """Leave out the tests that need a browser unless they are asked for.
+
+    `make test-browser` installs one and runs them.
+    """
     if collection_path != Path(__file__).parent / "browser":
         return None
     places = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
@@ -28,18 +34,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--update-golden", action="store_true", help="rewrite the files in tests/golden instead of comparing with them"
+        "--update-golden",
+        action="store_true",
+        help="rewrite the files in tests/golden instead of comparing with them",
     )
 
 
 @pytest.fixture
 def launch() -> Iterator[Callable[[Sequence[str], Path], subprocess.Popen[bytes]]]:
-    """Starts a command in a process group that is killed after the test. Its output is added to a file."""
+    """Starts a command in a process group that is killed after the test.
+
+    Its output is added to a file.
+    """
     started: list[subprocess.Popen[bytes]] = []
 
     def new(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
         with log.open("a") as file:
-            started.append(subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True))
+            started.append(
+                subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+            )
         return started[-1]
 
     yield new

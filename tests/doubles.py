@@ -11,12 +11,25 @@ from esbas import TrajectorySet, Transition
 
 
 class Faulty:
-    """Always takes one action and is its own policy; raises in `where` at the calls whose number (from 1) satisfies `fails`."""
+    """Always takes one action and is its own policy.
+
+    Raises in `where` at the calls whose number (from 1) satisfies `fails`.
+    """
 
     stationary = False
 
-    def __init__(self, name: str, where: str = "", *, fails: Callable[[int], bool] = lambda call: True, action: Any = 0) -> None:
-        self.name, self.action, self._where, self._fails = name, action, where, fails
+    def __init__(
+        self,
+        name: str,
+        where: str = "",
+        *,
+        fails: Callable[[int], bool] = lambda call: True,
+        action: Any = 0,
+    ) -> None:
+        self.name = name
+        self.action = action
+        self._where = where
+        self._fails = fails
         self.calls = dict.fromkeys(("policy", "start", "act", "log_probs", "learn", "step"), 0)
 
     def _call(self, where: str) -> None:
@@ -56,14 +69,23 @@ class Faulty:
 
 
 class BatchRecorder:
-    """Records the size of the data at each training; `plan` gives the action for the number of trainings so far."""
+    """Records the size of the data at each training.
+
+    `plan` gives the action for the number of trainings so far.
+    """
 
     stationary = False
 
     def __init__(
-        self, name: str, *, plan: Callable[[int], int] = lambda trainings: 0, fails: Callable[[int], bool] | None = None
+        self,
+        name: str,
+        *,
+        plan: Callable[[int], int] = lambda trainings: 0,
+        fails: Callable[[int], bool] | None = None,
     ) -> None:
-        self.name, self._plan, self._fails = name, plan, fails or (lambda training: False)
+        self.name = name
+        self._plan = plan
+        self._fails = fails or (lambda training: False)
         self.sizes: list[int] = []
 
     def policy(self) -> "Always":
@@ -81,7 +103,8 @@ class StepRecorder:
     stationary = False
 
     def __init__(self, name: str, *, action: int = 0) -> None:
-        self.name, self._action = name, action
+        self.name = name
+        self._action = action
         self.seen: list[Transition] = []
 
     def policy(self) -> "Always":
@@ -115,7 +138,9 @@ class Endless:
 
 def same_floats(one: list[float], other: list[float]) -> bool:
     """Whether the lists are equal; NaN equals NaN."""
-    return len(one) == len(other) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True))
+    return len(one) == len(other) and all(
+        a == b or (math.isnan(a) and math.isnan(b)) for a, b in zip(one, other, strict=True)
+    )
 
 
 def in_another_thread(function: Callable[[], Any]) -> Any:

@@ -1,3 +1,4 @@
+import itertools
 import re
 import subprocess
 import sys
@@ -22,7 +23,7 @@ class Config:
 
 @pytest.fixture
 def command(monkeypatch):
-    """A command named `try`; the fixture is a function that sets its behaviour."""
+    """A command named `try`; the fixture is a function that sets its behavior."""
     module = ModuleType("command_for_tests")
     module.Config = Config
     module.main = lambda _: None
@@ -47,25 +48,44 @@ def test_help_lists_commands_and_examples(words, capsys):
     listed = {name: command.summary for name, command in cli.COMMANDS.items()}
     listed |= {f"reproduce {name}": summary for name, summary in experiments.summaries().items()}
     for name, summary in listed.items():
-        assert f"  {name} " in text
-        assert summary in text
+        assert f"\n  {name} " in text
+        assert f" {name} {summary}" in " ".join(text.split())
     assert text.count("\n  esbas ") >= 3  # examples
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("words", [["reproduce"], ["reproduce", "--help"]])
 def test_reproduce_lists_its_experiments(words, capsys):
     assert cli.main(words) == 0
     text = capsys.readouterr().out
-    assert all(summary in text for summary in experiments.summaries().values())
+    words = " ".join(text.split())
+    assert all(f" {name} {summary}" in words for name, summary in experiments.summaries().items())
     assert "module:Class" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_study_lists_its_commands(capsys):
+    assert cli.main(["study"]) == 0
+    text = capsys.readouterr().out
+    for name, command in cli.COMMANDS.items():
+        if name.startswith("study "):
+            assert f"\n  {name.removeprefix('study ')} " in text
+            assert command.summary in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["dmo"], "esbas: there is no command named 'dmo': did you mean 'demo'?\n"),
-        (["--versoin"], "esbas: there is no command named '--versoin': did you mean '--version'?\n"),
-        (["reproduce", "bonds"], "esbas: there is no experiment named 'bonds': did you mean 'bounds'?\n"),
+        (["dmo"], "esbas: There is no command named 'dmo': did you mean 'demo'?\n"),
+        (
+            ["--versoin"],
+            "esbas: There is no command named '--versoin': did you mean '--version'?\n",
+        ),
+        (
+            ["reproduce", "bonds"],
+            "esbas: There is no experiment named 'bonds': did you mean 'bounds'?\n",
+        ),
     ],
 )
 def test_unknown_names_get_a_suggestion(words, sentence, capsys):
@@ -82,13 +102,18 @@ def test_options_become_the_configuration(command):
     assert got == [Config(runs=5)]
 
 
-@pytest.mark.parametrize("words", [["--runs", "many"], ["--rnus", "5"]])
-def test_wrong_options_are_refused(command, words, capsys):
+def test_wrong_options_are_refused(command, capsys):
     command(lambda _: pytest.fail("was called"))
     with pytest.raises(SystemExit) as stop:
-        cli.main(["try", *words])
+        cli.main(["try", "--rnus", "5"])
     assert stop.value.code == 2
     assert "--runs" in capsys.readouterr().err
+
+
+def test_wrong_numbers_are_refused_in_one_sentence(command, capsys):
+    command(lambda _: pytest.fail("was called"))
+    assert cli.main(["try", "--runs", "many"]) == 2
+    assert capsys.readouterr().err.startswith("esbas: `runs` must be a whole number such as 100000")
 
 
 def test_expected_errors_are_printed_in_one_line(command, capsys):
@@ -118,7 +143,10 @@ def test_unexpected_errors_keep_their_traceback(command):
         cli.main(["try"])
 
 
-@pytest.mark.parametrize("words", [[name] for name in cli.COMMANDS] + [["reproduce", name] for name in experiments.summaries()])
+@pytest.mark.parametrize(
+    "words",
+    [[name] for name in cli.COMMANDS] + [["reproduce", name] for name in experiments.summaries()],
+)
 def test_every_command_has_help_with_real_defaults(words, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main([*words, "--help"])
@@ -126,13 +154,23 @@ def test_every_command_has_help_with_real_defaults(words, capsys):
     text = capsys.readouterr().out
     assert f"esbas {' '.join(words)}" in text
     assert [wrong for wrong in ("None", "(default: )", "(default: '')") if wrong in text] == []
+    usage, _, *after = text.splitlines()
+    description = list(itertools.takewhile(lambda line: line[:1] not in ("╭", "+"), after))
+    assert usage.startswith("usage: ")
+    assert description[0]
+    assert max(map(len, description)) <= 80
 
 
 def test_every_option_of_a_training_says_its_default(capsys):
     with pytest.raises(SystemExit):
         cli.main(["train", "--help"])
-    words = " ".join(capsys.readouterr().out.replace("│", " ").replace("|", " ").split()).partition("--help")[2]
-    options = [text for text in re.split(r" --(?=[a-z][a-z-]* [A-Z]+)", words)[1:] if not text.startswith("no-")]
+    text = capsys.readouterr().out.replace("│", " ").replace("|", " ")
+    words = " ".join(text.split()).partition("--help")[2]
+    options = [
+        text
+        for text in re.split(r" --(?=[a-z][a-z-]* [A-Z]+)", words)[1:]
+        if not text.startswith("no-")
+    ]
     assert len(options) >= 18
     assert [text for text in options if "default" not in text.lower()] == []
 
@@ -146,7 +184,9 @@ try:
 except SystemExit:
     print(*sys.modules)
 """
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert "tyro" in loaded
     assert {"gymnasium", "matplotlib", "scipy", "numba", "rich", "torch"}.isdisjoint(loaded)
 
@@ -172,18 +212,29 @@ from esbas.cli import main
 main({words})
 print(*sys.modules)
 """
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert {"tyro", "rich", "matplotlib", "scipy", "numba", "gymnasium"}.isdisjoint(loaded)
 
 
 def test_python_dash_m():
-    done = subprocess.run([sys.executable, "-m", "esbas", "reproduce", "gridword"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "esbas", "reproduce", "gridword"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
-    assert done.stderr == "esbas: there is no experiment named 'gridword': did you mean 'gridworld'?\n"
+    assert (
+        done.stderr == "esbas: There is no experiment named 'gridword': did you mean 'gridworld'?\n"
+    )
 
 
 def test_output_that_nobody_reads_any_more_is_no_error():
-    command = f"{sys.executable} -m esbas bandits | {sys.executable} -c 'import sys; sys.stdin.close()'"
+    command = (
+        f"{sys.executable} -m esbas bandits | {sys.executable} -c 'import sys; sys.stdin.close()'"
+    )
     for _ in range(2):
         result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
         assert result.stderr == ""

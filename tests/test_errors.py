@@ -5,20 +5,24 @@ import pytest
 from esbas import errors
 
 
-def test_messages_contain_rule_value_and_remedy():
-    with pytest.raises(errors.InvalidValueError, match=r"^`xi >= 0` must hold, but got xi=-1$"):
-        errors.require(False, "xi >= 0", xi=-1)
-    with pytest.raises(ValueError, match=r"^`a <= b` must hold, but got a=2, b=1: swap them$"):
-        errors.require(False, "a <= b", "swap them", a=2, b=1)
-    errors.require(True, "xi >= 0", xi=1)
+def test_a_condition_that_does_not_hold_raises_its_sentence():
+    with pytest.raises(errors.InvalidValueError, match=r"^`xi` must be at least 0, but got -1\.$"):
+        errors.require(False, "`xi` must be at least 0, but got -1.")
+    errors.require(True, "`xi` must be at least 0, but got 1.")
 
 
 def test_the_nearest_name_is_suggested():
     error = errors.unknown("arm", "dqm", ["dqn", "sarsa"])
-    assert str(error) == "there is no arm named 'dqm': did you mean 'dqn'?"
-    assert str(errors.unknown("arm", "zzz", ["dqn", "sarsa"])) == "there is no arm named 'zzz': choose one of 'dqn', 'sarsa'"
-    assert str(errors.unknown("arm", "zzz", [])) == "there is no arm named 'zzz': choose one of none"
-    assert str(errors.unknown("arm", "zzz", ["dqn"], "look them up")) == "there is no arm named 'zzz': look them up"
+    assert str(error) == "There is no arm named 'dqm': did you mean 'dqn'?"
+    assert (
+        str(errors.unknown("arm", "zzz", ["dqn", "sarsa"]))
+        == "There is no arm named 'zzz': choose one of 'dqn', 'sarsa'."
+    )
+    assert str(errors.unknown("arm", "zzz", [])) == "There is no arm named 'zzz': there are none."
+    assert (
+        str(errors.unknown("arm", "zzz", ["dqn"], "look them up"))
+        == "There is no arm named 'zzz': look them up."
+    )
 
 
 @pytest.mark.parametrize(

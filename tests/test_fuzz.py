@@ -1,6 +1,8 @@
 """A slice of the fuzzers (`make fuzz` has more inputs), and the harness itself."""
 
+import subprocess
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +25,24 @@ def raises(error):
     return target
 
 
+def nonsense(error):
+    def target(rng):
+        with harness.nonsense_allowed():
+            raise error
+
+    return target
+
+
 def sleeps(rng):
     time.sleep(120)
+
+
+def starts(rng):
+    subprocess.run(["true"], check=True)
+
+
+def writes(rng):
+    (Path.home() / "written by the fuzzer").write_text("")
 
 
 @pytest.mark.parametrize(
@@ -35,8 +53,13 @@ def sleeps(rng):
         (raises(InvalidValueError("two\nlines")), "not one sentence"),
         (raises(InvalidValueError("x" * 5_000)), "not one sentence"),
         (raises(KeyError("raw")), "KeyError: 'raw'"),
+        (nonsense(KeyError("raw")), None),
+        (nonsense(InvalidValueError("two\nlines")), "not one sentence"),
+        (nonsense(TypeError("raw")), "TypeError: raw"),
         (raises(MemoryError()), "MemoryError"),
         (sleeps, "an input took longer than 0.2 s"),
+        (starts, "Forbidden: subprocess.Popen"),
+        (writes, "written by the fuzzer' was written"),
     ],
 )
 def test_the_harness_finds_raw_errors_and_hangs(monkeypatch, capsys, target, problem):
@@ -46,7 +69,9 @@ def test_the_harness_finds_raw_errors_and_hangs(monkeypatch, capsys, target, pro
     assert (found is None) == (problem is None)
     assert problem is None or problem in found
     assert run("it", 3, 7, 1) == (problem is not None)
-    assert ('--target "it" --seed 3 --first 7 --count 1' in capsys.readouterr().out) == (problem is not None)
+    assert ('--target "it" --seed 3 --first 7 --count 1' in capsys.readouterr().out) == (
+        problem is not None
+    )
 
 
 def test_an_input_depends_on_its_seed_and_number_alone(monkeypatch):

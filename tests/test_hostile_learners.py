@@ -1,4 +1,4 @@
-"""Members that exit, cannot be saved, or raise errors that cannot be shown do not end a run."""
+"""Learners that raise any error, cannot be saved, or have errors that cannot be shown."""
 
 import signal
 import sys
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from doubles import Always, BatchRecorder, Faulty, StepRecorder
-from esbas import ESBAS, SSBAS, Fixed, limits, resume, run
+from esbas import ESBAS, SSBAS, Fixed, resume, run
+from esbas._internal import limits
 from esbas.errors import SaveFileError, SpaceError, TimeLimitError
 from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor
@@ -17,7 +18,7 @@ NAMES = ["bad", "good"]
 
 
 def corridor():
-    return Corridor(4, slip=0.0, max_steps=6)
+    return Corridor(4, slip=0.0, max_episode_steps=6)
 
 
 class Raising(Faulty):
@@ -38,18 +39,33 @@ class Private(BaseException):
     pass
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), GeneratorExit(), Private("mine")], ids=lambda error: type(error).__name__)
+class Unusual(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    "error",
+    [StopIteration(), AssertionError("no"), MemoryError(), RecursionError(), Unusual("mine")],
+    ids=lambda error: type(error).__name__,
+)
 @pytest.mark.parametrize("where", ["policy", "start", "act", "learn", "step"])
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
 def test_no_exception_of_a_learner_ends_the_run(selector, where, error):
-    records = list(run(corridor(), [Raising(where, error), Faulty("good", action=1)], selector(NAMES), episodes=12))
+    records = list(
+        run(
+            corridor(),
+            [Raising(where, error), Faulty("good", action=1)],
+            selector(NAMES),
+            episodes=12,
+        )
+    )
     assert len(records) == 12
     called = (where, selector) not in {("learn", SSBAS), ("step", ESBAS)}
     messages = {fault.message for record in records for fault in record.faults}
     assert messages == ({f"{type(error).__name__}: {error}"} if called else set())
 
 
-def test_an_exit_in_log_probs_is_a_fault():
+def test_an_error_in_log_probs_is_a_fault():
     class Judge(ESBAS):
         wants = frozenset({"log_probs"})
 
@@ -57,32 +73,49 @@ def test_an_exit_in_log_probs_is_a_fault():
             super().observe(choice, value, note=note, evidence=evidence)
             assert evidence.log_probs("bad") is None
 
-    learners = [Raising("log_probs", SystemExit()), Faulty("good", action=1)]
+    learners = [Raising("log_probs", Unusual()), Faulty("good", action=1)]
     records = list(run(corridor(), learners, Judge(NAMES), episodes=4))
     assert {fault.where for record in records for fault in record.faults} == {"log_probs"}
 
 
+@pytest.mark.parametrize(
+    "error",
+    [KeyboardInterrupt(), SystemExit(3), GeneratorExit(), Private("mine")],
+    ids=lambda error: type(error).__name__,
+)
 @pytest.mark.parametrize("where", ["policy", "start", "act", "learn", "step"])
-def test_ctrl_c_still_ends_the_run(where):
+def test_what_is_not_an_exception_ends_the_run_and_leaves_no_open_choice(where, error):
     selector = Fixed(NAMES, epochs=None if where == "step" else [1, 1])
-    learners = [Raising(where, KeyboardInterrupt(), fails=lambda call: call == 2), Faulty("good", action=1)]
+    learners = [
+        Raising(where, error, fails=lambda call: call == 2),
+        Faulty("good", action=1),
+    ]
     episodes = run(corridor(), learners, selector, episodes=12)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(type(error)):
         list(episodes)
     assert episodes.selector.open_choices == ()
+    if where == "learn":  # the epoch was released
+        assert episodes.selector.claim_epoch() is not None
 
 
 def test_ctrl_c_ends_the_run_when_chance_acts():
-    episodes = run(corridor(), [Faulty("bad", "act"), Faulty("good", "act")], Fixed(NAMES), episodes=3)
+    episodes = run(
+        corridor(), [Faulty("bad", "act"), Faulty("good", "act")], Fixed(NAMES), episodes=3
+    )
     episodes.roster.random_act = Raising("act", KeyboardInterrupt()).act
     with pytest.raises(KeyboardInterrupt):
         next(episodes)
 
 
 def test_a_broken_action_space_is_reported_when_chance_acts():
-    episodes = run(corridor(), [Faulty("bad", "act"), Faulty("good", "act")], Fixed(NAMES), episodes=3)
+    episodes = run(
+        corridor(), [Faulty("bad", "act"), Faulty("good", "act")], Fixed(NAMES), episodes=3
+    )
     episodes.roster.random_act = lambda observation, rng: (99, 0.0)
-    with pytest.raises(SpaceError, match="an action space must contain its samples, but chance acted outside"):
+    with pytest.raises(
+        SpaceError,
+        match="An action space must contain its samples, but a random policy acted outside",
+    ):
         next(episodes)
 
 
@@ -114,7 +147,7 @@ def test_the_time_limit_of_a_call_around_the_run_ends_the_run():
 
 class Unprintable(Exception):
     def __str__(self):
-        raise SystemExit("no text")
+        raise RuntimeError("no text")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +160,9 @@ class Unprintable(Exception):
     ids=["unprintable", "surrogate", "long"],
 )
 def test_messages_can_always_be_stored(error, message):
-    record = next(run(corridor(), [Raising("act", error), Faulty("good", action=1)], Fixed(NAMES), episodes=1))
+    record = next(
+        run(corridor(), [Raising("act", error), Faulty("good", action=1)], Fixed(NAMES), episodes=1)
+    )
     assert record.faults[0].message == message
     assert record.faults[0].message.encode()
 
@@ -135,10 +170,17 @@ def test_messages_can_always_be_stored(error, message):
 def test_an_action_that_cannot_be_shown_is_a_fault():
     class Odd:
         def __repr__(self):
-            raise SystemExit
+            raise RuntimeError
 
-    record = next(run(corridor(), [Constant("bad", Always(Odd())), Faulty("good", action=1)], Fixed(NAMES), episodes=1))
-    assert record.faults[0].message.startswith("SystemExit")
+    record = next(
+        run(
+            corridor(),
+            [Constant("bad", Always(Odd())), Faulty("good", action=1)],
+            Fixed(NAMES),
+            episodes=1,
+        )
+    )
+    assert record.faults[0].message.startswith("RuntimeError")
 
 
 class Tensor:
@@ -171,7 +213,11 @@ class Watching(gymnasium.Wrapper):
 
 @pytest.mark.parametrize(
     ("task", "action", "expected"),
-    [("CartPole-v1", Tensor(1), int), ("Pendulum-v1", Tensor([0.5]), np.ndarray), ("Pendulum-v1", [0.5], np.ndarray)],
+    [
+        ("CartPole-v1", Tensor(1), int),
+        ("Pendulum-v1", Tensor([0.5]), np.ndarray),
+        ("Pendulum-v1", [0.5], np.ndarray),
+    ],
 )
 def test_environments_get_plain_integers_and_arrays(task, action, expected):
     class Scored(Always):
@@ -193,7 +239,7 @@ def test_a_log_probability_that_is_not_a_number_is_a_fault(log_prob):
             return 1, log_prob
 
     record = next(run(corridor(), [Odd("bad"), Faulty("good", action=1)], Fixed(NAMES), episodes=1))
-    assert [(fault.arm, fault.where) for fault in record.faults] == [("bad", "act")]
+    assert [(fault.learner, fault.where) for fault in record.faults] == [("bad", "act")]
 
 
 class Unsavable(StepRecorder):
@@ -211,16 +257,23 @@ class Unsavable(StepRecorder):
 
 
 def table():
-    return TabularQ("good", states=4, actions=2, rate=0.5)
+    return TabularQ("good", states=4, actions=2, learning_rate=0.5)
 
 
 @pytest.mark.parametrize(
     "failure",
-    [RuntimeError("no state"), SystemExit(1), {"object": object()}, {1: "key"}, {"array": np.array([None])}],
-    ids=["raises", "exits", "object", "key", "array"],
+    [
+        RuntimeError("no state"),
+        {"object": object()},
+        {1: "key"},
+        {"array": np.array([None])},
+    ],
+    ids=["raises", "object", "key", "array"],
 )
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
-def test_a_learner_that_cannot_be_saved_does_not_keep_the_others_from_it(tmp_path, selector, failure):
+def test_a_learner_that_cannot_be_saved_does_not_keep_the_others_from_it(
+    tmp_path, selector, failure
+):
     def parts():
         return corridor(), [Unsavable(failure), table()], selector(NAMES)
 
@@ -228,15 +281,21 @@ def test_a_learner_that_cannot_be_saved_does_not_keep_the_others_from_it(tmp_pat
     for _ in range(5):
         next(episodes)
     good = episodes.learners[1].table.copy()
-    with pytest.warns(UserWarning, match="learner 'bad' could not be saved .*: its state is not in the save file"):
+    with pytest.warns(
+        UserWarning, match="Learner 'bad' could not be saved .*: its state is not in the save file"
+    ):
         episodes.save(tmp_path / "run")
-    with pytest.warns(UserWarning, match="learner 'bad' could not be saved .*: it starts as it was built"):
+    with pytest.warns(
+        UserWarning, match="Learner 'bad' could not be saved .*: it starts as it was built"
+    ):
         resumed = resume(tmp_path / "run", *parts())
     assert np.array_equal(resumed.learners[1].table, good)
     first, again = next(episodes), next(resumed)
-    assert [(fault.arm, fault.where, fault.dismissed) for fault in first.faults] == [("bad", "state_dict", 1)]
+    assert [(fault.learner, fault.where, fault.dismissed) for fault in first.faults] == [
+        ("bad", "state_dict", 1)
+    ]
     assert again == first  # the fault is in the next record of both, and both dismiss it
-    assert first.arm == "good"
+    assert first.learner == "good"
 
 
 @pytest.mark.filterwarnings("ignore:learner 'bad' could not be saved")
@@ -250,20 +309,47 @@ def test_a_learner_that_was_not_saved_learns_from_all_data_again(tmp_path):
     episodes.save(tmp_path / "run")
     resumed = resume(tmp_path / "run", *parts())
     list(resumed)
-    assert len(resumed.learners[0].seen) == sum(len(each) for each in resumed.data.since(0)[:15])  # the last epoch began after 15
+    # the last epoch began after 15
+    assert len(resumed.learners[0].seen) == sum(len(each) for each in resumed.data.since(0)[:15])
 
 
-@pytest.mark.parametrize("error", [SystemExit(1), Unprintable()], ids=["exits", "unprintable"])
-def test_a_state_that_does_not_load_is_one_sentence(tmp_path, error):
-    class Unloadable(Faulty):
-        def load_state_dict(self, state):
-            raise error
+def test_an_exit_while_saving_ends_the_program_and_keeps_the_old_file(tmp_path):
+    episodes = run(corridor(), [Faulty("bad"), table()], ESBAS(NAMES), episodes=2)
+    episodes.save(tmp_path / "run")
+    before = (tmp_path / "run").read_bytes()
+    with pytest.raises(SystemExit):
+        run(corridor(), [Unsavable(SystemExit(1)), table()], ESBAS(NAMES)).save(tmp_path / "run")
+    assert (tmp_path / "run").read_bytes() == before
 
+
+class Unloadable(Faulty):
+    def __init__(self, error):
+        super().__init__("bad")
+        self._error = error
+
+    def load_state_dict(self, state):
+        raise self._error
+
+
+def test_a_state_that_does_not_load_is_one_sentence(tmp_path):
     run(corridor(), [Faulty("bad"), table()], ESBAS(NAMES), episodes=1).save(tmp_path / "run")
-    with pytest.raises(SaveFileError, match=r"must load its state, but SystemExit: 1: fix|but Unprintable: \(its message cannot"):
-        resume(tmp_path / "run", corridor(), [Unloadable("bad"), table()], ESBAS(NAMES))
+    with pytest.raises(SaveFileError, match=r"but Unprintable: \(its message cannot be shown\)"):
+        resume(tmp_path / "run", corridor(), [Unloadable(Unprintable()), table()], ESBAS(NAMES))
+
+
+def test_an_exit_while_loading_ends_the_program_and_restores_the_parts(tmp_path):
+    episodes = run(corridor(), [table(), Faulty("bad")], SSBAS(NAMES[::-1]), episodes=5)
+    list(episodes)
+    episodes.save(tmp_path / "run")
+    parts = [table(), Unloadable(SystemExit(1))], SSBAS(NAMES[::-1])
+    before = repr([parts[0][0].state_dict(), parts[1].state_dict()])
+    with pytest.raises(SystemExit):
+        resume(tmp_path / "run", corridor(), *parts)
+    assert repr([parts[0][0].state_dict(), parts[1].state_dict()]) == before
 
 
 def test_a_learner_without_state_dict_is_still_refused(tmp_path):
-    with pytest.raises(SaveFileError, match="'bad' does not: add both"):
-        run(corridor(), [BatchRecorder("bad"), table()], ESBAS(NAMES), episodes=1).save(tmp_path / "run")
+    with pytest.raises(SaveFileError, match="'bad' does not have both: add them"):
+        run(corridor(), [BatchRecorder("bad"), table()], ESBAS(NAMES), episodes=1).save(
+            tmp_path / "run"
+        )

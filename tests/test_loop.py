@@ -13,7 +13,18 @@ import pytest
 
 import esbas
 from doubles import Always, BatchRecorder, Endless, Faulty, StepRecorder
-from esbas import ESBAS, SSBAS, BanditSelector, Fixed, Portfolio, Uniform, episode_length, play, run, total_return
+from esbas import (
+    ESBAS,
+    SSBAS,
+    BanditSelector,
+    Fixed,
+    Portfolio,
+    Uniform,
+    episode_length,
+    play,
+    run,
+    total_return,
+)
 from esbas.errors import InvalidValueError, NotEpisodicError, SpaceError
 from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor, OneStep
@@ -24,7 +35,10 @@ def rng():
 
 
 def walkers(*names, length=5):
-    return [TabularQ(name, states=length, actions=2, rate=0.2 + 0.1 * k, epsilon=0.2) for k, name in enumerate(names)]
+    return [
+        TabularQ(name, states=length, actions=2, learning_rate=0.2 + 0.1 * k, epsilon=0.2)
+        for k, name in enumerate(names)
+    ]
 
 
 def test_an_episode_as_a_trajectory():
@@ -40,16 +54,17 @@ def test_an_episode_as_a_trajectory():
 
 
 def test_a_truncated_episode():
-    trajectory = play(Corridor(4, slip=0.0, max_steps=5), Always(0), rng=rng())
+    trajectory = play(Corridor(4, slip=0.0, max_episode_steps=5), Always(0), rng=rng())
     assert (len(trajectory), trajectory.terminated, trajectory.truncated) == (5, False, True)
     assert np.isnan(trajectory.log_probs).all()  # the policy has no log-probabilities
 
 
 def test_an_environment_whose_episodes_do_not_end_raises():
     with pytest.raises(
-        NotEpisodicError, match=r"an episode must end within max_steps=20 steps, but did not: raise max_steps, or wrap"
+        NotEpisodicError,
+        match=r"An episode did not end within 20 steps: raise `max_episode_steps`, or wrap",
     ):
-        play(Endless(), Always(0), rng=rng(), max_steps=20)
+        play(Endless(), Always(0), rng=rng(), max_episode_steps=20)
 
 
 def test_an_environment_may_write_all_observations_into_one_array():
@@ -71,7 +86,7 @@ def test_an_environment_may_write_all_observations_into_one_array():
 
 
 def test_a_record_describes_its_episode():
-    env = Corridor(4, slip=0.0, max_steps=5)
+    env = Corridor(4, slip=0.0, max_episode_steps=5)
     learners = [Constant("left", lambda seen: 0), Constant("right", lambda seen: 1)]
     records = list(run(env, learners, ESBAS(["left", "right"]), episodes=3))
     assert [astuple(record) for record in records] == [
@@ -89,51 +104,83 @@ def test_growing_batch_learners_learn_from_all_data_when_an_epoch_starts(epochs,
 
 
 def test_policies_are_frozen_within_an_epoch():
-    episodes = run(OneStep((0.0, 0.0)), [BatchRecorder("a", plan=lambda trainings: trainings % 2)], ESBAS("a"), episodes=31)
+    episodes = run(
+        OneStep((0.0, 0.0)),
+        [BatchRecorder("a", plan=lambda trainings: trainings % 2)],
+        ESBAS("a"),
+        episodes=31,
+    )
     list(episodes)
-    assert [trajectory.actions[0] for trajectory in episodes.data.since(0)] == [0] + [1] * 2 + [0] * 4 + [1] * 8 + [0] * 16
+    assert [trajectory.actions[0] for trajectory in episodes.data.since(0)] == [0] + [1] * 2 + [
+        0
+    ] * 4 + [1] * 8 + [0] * 16
 
 
 def test_online_every_learner_sees_every_transition():
     learners = [StepRecorder("a", action=1), StepRecorder("b", action=0)]
     episodes = run(Corridor(3), learners, Uniform("ab"), episodes=20)
-    assert {record.arm for record in episodes} == {"a", "b"}
+    assert {record.learner for record in episodes} == {"a", "b"}
     steps = [step for trajectory in episodes.data.since(0) for step in trajectory.transitions()]
     for learner in learners:
         assert [step[:6] for step in learner.seen] == [step[:6] for step in steps]
 
 
 def test_a_learner_serves_both_settings():
-    stepwise, whole = StepRecorder("a"), BatchRecorder("b")
+    stepwise = StepRecorder("a")
+    whole = BatchRecorder("b")
     episodes = run(Corridor(3), [stepwise, whole], ESBAS("ab"), episodes=20)
     list(episodes)
     assert len(stepwise.seen) == sum(
         len(trajectory) for trajectory in episodes.data.since(0)[:15]
     )  # the trajectories before epoch 4
-    stepwise, whole = StepRecorder("a"), BatchRecorder("b")
+    stepwise = StepRecorder("a")
+    whole = BatchRecorder("b")
     list(run(Corridor(3), [stepwise, whole], SSBAS("ab"), episodes=20))
     assert whole.sizes == list(range(1, 20))
 
 
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
 def test_the_best_learner_is_found(selector):
-    learners = [Constant("left", lambda seen: 0), Constant("right", lambda seen: 1), Constant("odd", lambda seen: seen % 2)]
+    learners = [
+        Constant("left", lambda seen: 0),
+        Constant("right", lambda seen: 1),
+        Constant("odd", lambda seen: seen % 2),
+    ]
     records = list(run(Corridor(5), learners, selector(["left", "right", "odd"]), episodes=300))
-    assert [record.arm for record in records[100:]].count("right") > 150
+    assert [record.learner for record in records[100:]].count("right") > 150
 
 
 def test_an_objective_can_be_minimized():
-    env, learners = Corridor(5, slip=0.0), [Constant("left", lambda seen: 0), Constant("right", lambda seen: 1)]
-    records = list(run(env, learners, SSBAS(["left", "right"]), objective=episode_length(), episodes=50))
+    env, learners = (
+        Corridor(5, slip=0.0),
+        [Constant("left", lambda seen: 0), Constant("right", lambda seen: 1)],
+    )
+    records = list(
+        run(env, learners, SSBAS(["left", "right"]), objective=episode_length(), episodes=50)
+    )
     assert {record.value for record in records} == {4.0, 50.0}
-    assert [record.arm for record in records[2:]].count("right") > 40
-    longest = list(run(env, learners, SSBAS(["left", "right"]), objective=episode_length(maximize=True), episodes=50))
-    assert [record.arm for record in longest[2:]].count("left") > 40
+    assert [record.learner for record in records[2:]].count("right") > 40
+    longest = list(
+        run(
+            env,
+            learners,
+            SSBAS(["left", "right"]),
+            objective=episode_length(maximize=True),
+            episodes=50,
+        )
+    )
+    assert [record.learner for record in longest[2:]].count("left") > 40
 
 
 def test_any_function_of_a_trajectory_is_an_objective():
     records = list(
-        run(Corridor(3, slip=0.0), [Faulty("a", action=1)], Fixed("a"), objective=lambda episode: -len(episode), episodes=2)
+        run(
+            Corridor(3, slip=0.0),
+            [Faulty("a", action=1)],
+            Fixed("a"),
+            objective=lambda episode: -len(episode),
+            episodes=2,
+        )
     )
     assert [record.value for record in records] == [-2.0, -2.0]
 
@@ -141,14 +188,24 @@ def test_any_function_of_a_trajectory_is_an_objective():
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
 def test_learners_improve(selector):
     explore = {"states": 5, "actions": 2, "epsilon": lambda episode: max(0.05, 1 - episode / 50)}
-    env, learners = Corridor(5, slip=0.0), [TabularQ("a", rate=0.2, **explore), TabularQ("b", rate=0.5, **explore)]
-    lengths = [record.length for record in run(env, learners, selector("ab"), objective=total_return(), episodes=200)]
+    env, learners = (
+        Corridor(5, slip=0.0),
+        [TabularQ("a", learning_rate=0.2, **explore), TabularQ("b", learning_rate=0.5, **explore)],
+    )
+    lengths = [
+        record.length
+        for record in run(env, learners, selector("ab"), objective=total_return(), episodes=200)
+    ]
     assert np.mean(lengths[-20:]) < 8 < np.mean(lengths[:3])
 
 
 def records_of(seed, selector=SSBAS, selector_seed=0):
-    env, learners = Corridor(5), walkers("a", "b")
-    return [astuple(record) for record in run(env, learners, selector("ab", seed=selector_seed), episodes=40, seed=seed)]
+    env = Corridor(5)
+    learners = walkers("a", "b")
+    return [
+        astuple(record)
+        for record in run(env, learners, selector("ab", seed=selector_seed), episodes=40, seed=seed)
+    ]
 
 
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS, Uniform])
@@ -158,17 +215,22 @@ def test_same_seed_same_run_other_seed_other_run(selector):
 
 
 def test_the_run_is_the_same_in_another_process():
-    code = "from tests.test_runner import records_of; print(records_of(5))"
+    code = "from tests.test_loop import records_of; print(records_of(5))"
     root = Path(__file__).parent.parent
     environment = {"PYTHONHASHSEED": "123", "PYTHONPATH": f"{root}:{root / 'tests'}"}
     printed = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root, env=environment
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=root,
+        env=environment,
     ).stdout
     assert printed.strip() == repr(records_of(5))
 
 
 def test_the_randomness_of_an_episode_does_not_depend_on_earlier_episodes():
-    """The random numbers of the environment in an episode depend only on the seed and the number of the episode."""
+    """The environment's random numbers depend on the seed and the number of the episode alone."""
     env = OneStep((0.0, 0.0), noise=1.0)
     values = [
         [record.value for record in run(env, learners, Fixed(["x"]), episodes=3)]
@@ -180,17 +242,31 @@ def test_the_randomness_of_an_episode_does_not_depend_on_earlier_episodes():
 @pytest.mark.parametrize(
     ("name", "learners"),
     [
-        ("FrozenLake-v1", [TabularQ("a", states=16, actions=4), TabularQ("b", states=16, actions=4, rate=0.5)]),
-        ("CartPole-v1", [Constant("a", lambda seen: int(seen[2] > 0)), Constant("b", lambda seen: 0)]),
+        (
+            "FrozenLake-v1",
+            [
+                TabularQ("a", states=16, actions=4),
+                TabularQ("b", states=16, actions=4, learning_rate=0.5),
+            ],
+        ),
+        (
+            "CartPole-v1",
+            [Constant("a", lambda seen: int(seen[2] > 0)), Constant("b", lambda seen: 0)],
+        ),
         (
             "Pendulum-v1",
-            [Constant("a", lambda seen: np.array([1.0], np.float32)), Constant("b", lambda seen: np.zeros(1, np.float32))],
+            [
+                Constant("a", lambda seen: np.array([1.0], np.float32)),
+                Constant("b", lambda seen: np.zeros(1, np.float32)),
+            ],
         ),
     ],
 )
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
 def test_gymnasium_environments_run(name, learners, selector):
-    episodes = run(gymnasium.make(name, max_episode_steps=100), learners, selector("ab"), episodes=12)
+    episodes = run(
+        gymnasium.make(name, max_episode_steps=100), learners, selector("ab"), episodes=12
+    )
     records = list(episodes)
     assert len(records) == len(episodes.data) == 12
     assert not any(record.faults for record in records)
@@ -198,10 +274,11 @@ def test_gymnasium_environments_run(name, learners, selector):
 
 
 def test_the_documented_loop_runs():
-    env, portfolio = Corridor(), Portfolio(walkers("a", "b"))
+    env = Corridor()
+    portfolio = Portfolio(walkers("a", "b"))
     selector = esbas.SSBAS(arms=["a", "b"], xi=0.25, scale=None, seed=0)
     records = list(esbas.run(env, portfolio, selector, episodes=3, seed=0))
-    assert [record.arm for record in records[:2]] == ["a", "b"]
+    assert [record.learner for record in records[:2]] == ["a", "b"]
     assert [(record.number, record.faults) for record in records] == [(1, ()), (2, ()), (3, ())]
 
 
@@ -210,23 +287,60 @@ def test_a_run_without_a_budget_continues():
 
 
 def bad(**changes):
-    given = {"env": Corridor(), "portfolio": walkers("a", "b"), "selector": SSBAS("ab"), "episodes": 3} | changes
-    return run(given.pop("env"), given.pop("portfolio"), given.pop("selector"), **given)
+    given = {
+        "env": Corridor(),
+        "learners": walkers("a", "b"),
+        "selector": SSBAS("ab"),
+        "episodes": 3,
+    } | changes
+    return run(given.pop("env"), given.pop("learners"), given.pop("selector"), **given)
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"portfolio": []}, InvalidValueError, "a portfolio has at least one learner"),
-        ({"portfolio": walkers("a", "a")}, InvalidValueError, "learners must have different names, but two are named 'a'"),
-        ({"portfolio": walkers("b", "a")}, InvalidValueError, "a selector's arms are the names of the learners, in order"),
-        ({"selector": SSBAS("abc")}, InvalidValueError, "a selector's arms are the names of the learners, in order"),
-        ({"env": Corridor(7)}, SpaceError, "the observation_space of learner 'a' must be the environment's"),
-        ({"episodes": -1}, InvalidValueError, "`episodes >= 0, or None for no limit` must hold, but got episodes=-1"),
-        ({"steps": -1}, InvalidValueError, "`steps >= 0, or None for no limit` must hold, but got steps=-1"),
-        ({"max_steps": 0}, InvalidValueError, "`max_steps >= 1` must hold, but got max_steps=0"),
-        ({"seed": -1}, InvalidValueError, "`seed is an integer >= 0` must hold, but got seed=-1"),
-        ({"keep_data": False, "selector": ESBAS("ab")}, InvalidValueError, "keep_data is on where learners learn"),
+        ({"learners": []}, InvalidValueError, "`learners` must not be empty"),
+        (
+            {"learners": walkers("a", "a")},
+            InvalidValueError,
+            "Learners must have different names, but two are named 'a'",
+        ),
+        (
+            {"learners": walkers("b", "a")},
+            InvalidValueError,
+            "The selector must have the names of the learners as its arms, in the same order",
+        ),
+        (
+            {"selector": SSBAS("abc")},
+            InvalidValueError,
+            "The selector must have the names of the learners as its arms, in the same order",
+        ),
+        (
+            {"env": Corridor(7)},
+            SpaceError,
+            "The observation_space of learner 'a' must be the environment's",
+        ),
+        (
+            {"episodes": -1},
+            InvalidValueError,
+            "`episodes` must be at least 0, or None for no limit, but got -1",
+        ),
+        (
+            {"steps": -1},
+            InvalidValueError,
+            "`steps` must be at least 0, or None for no limit, but got -1",
+        ),
+        (
+            {"max_episode_steps": 0},
+            InvalidValueError,
+            "`max_episode_steps` must be at least 1, but got 0",
+        ),
+        ({"seed": -1}, InvalidValueError, "`seed` must be an integer of at least 0, but got -1"),
+        (
+            {"keep_data": False, "selector": ESBAS("ab")},
+            InvalidValueError,
+            "`keep_data` must not be False, because learners learn",
+        ),
     ],
 )
 def test_bad_input_raises_before_the_first_episode(changes, error, message):
@@ -235,8 +349,15 @@ def test_bad_input_raises_before_the_first_episode(changes, error, message):
 
 
 @pytest.mark.parametrize(
-    "kind", [SSBAS, ESBAS, lambda arms, xi: BanditSelector(arms, bandit=lambda n, rng: esbas.UCB1(n, xi=xi))]
+    "kind",
+    [
+        SSBAS,
+        ESBAS,
+        lambda arms, xi: BanditSelector(arms, bandit=lambda n, rng: esbas.UCB1(n, xi=xi)),
+    ],
 )
 def test_a_negative_xi_raises(kind):
-    with pytest.raises(InvalidValueError, match=r"^`xi >= 0` must hold, but got xi=-0.5$"):
+    with pytest.raises(
+        InvalidValueError, match=r"^`xi` must be finite and at least 0, but got -0.5\.$"
+    ):
         kind("ab", xi=-0.5)

@@ -3,14 +3,27 @@ import math
 import numpy as np
 import pytest
 
-from esbas import Objective, Trajectory, discounted_return, episode_length, success_time, total_return
+from esbas import (
+    Objective,
+    Trajectory,
+    discounted_return,
+    episode_length,
+    success_time,
+    total_return,
+)
 from esbas.errors import InvalidValueError
 from esbas.objective import as_objective
 
 
 def episode(rewards, *, terminated=True):
     steps = len(rewards)
-    return Trajectory(np.arange(steps + 1), np.zeros(steps, int), np.array(rewards, float), terminated, not terminated)
+    return Trajectory(
+        np.arange(steps + 1),
+        np.zeros(steps, int),
+        np.array(rewards, float),
+        terminated,
+        not terminated,
+    )
 
 
 def test_discounted_return_by_hand():
@@ -38,7 +51,12 @@ def test_success_time_is_the_length_or_the_failure_value():
 
 @pytest.mark.parametrize(
     ("objective", "maximize"),
-    [(discounted_return(), True), (total_return(), True), (episode_length(), False), (episode_length(maximize=True), True)],
+    [
+        (discounted_return(), True),
+        (total_return(), True),
+        (episode_length(), False),
+        (episode_length(maximize=True), True),
+    ],
 )
 def test_selectors_see_larger_as_better(objective, maximize):
     assert objective.maximize is maximize
@@ -58,11 +76,14 @@ def test_any_function_of_a_trajectory_is_accepted():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_value_that_is_not_finite_is_refused(value):
-    with pytest.raises(InvalidValueError, match=r"`objective 'odd' is finite` must hold, but got value=.*: fix the function"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"The values of objective 'odd' must be finite, but got .*: fix its function",
+    ):
         Objective(name="odd", function=lambda trajectory: value)(episode([1]))
 
 
 @pytest.mark.parametrize("gamma", [-0.1, 1.1, math.nan])
 def test_gamma_lies_between_0_and_1(gamma):
-    with pytest.raises(InvalidValueError, match="0 <= gamma <= 1"):
+    with pytest.raises(InvalidValueError, match="`gamma` must be between 0 and 1, but got"):
         discounted_return(gamma)

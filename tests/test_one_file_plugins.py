@@ -1,4 +1,7 @@
-"""Every kind of plug-in is one file outside the package, found by `module:Class` and checked by `esbas.testing`."""
+"""Every kind of plug-in is one file outside the package.
+
+It is found by `module:Class` and checked by `esbas.testing`.
+"""
 
 import json
 import textwrap
@@ -9,10 +12,10 @@ import pytest
 
 import esbas
 from esbas import cli
+from esbas._internal.registry import import_object
 from esbas.engine import run_parts
 from esbas.errors import InvalidValueError
 from esbas.learners import Constant, TabularQ
-from esbas.registry import import_object
 from esbas.selectors import make_selector
 from esbas.testing import Corridor, OneStep, check_bandit, check_learner, check_selector
 
@@ -32,7 +35,8 @@ FILES = {
             def learn(self, data):
                 for trajectory in data.since(0):
                     value = float(trajectory.rewards.sum())
-                    self.values[int(trajectory.actions[0])] = max(self.values[int(trajectory.actions[0])], value)
+                    action = int(trajectory.actions[0])
+                    self.values[action] = max(self.values[action], value)
 
             def policy(self):
                 values = self.values.copy()
@@ -56,7 +60,8 @@ FILES = {
                 self.horizon = horizon
 
             def index(self, mean, pulls):
-                return mean + math.sqrt(max(math.log(self.horizon / (self.n_arms * pulls)), 0) / pulls)
+                bonus = max(math.log(self.horizon / (self.n_arms * pulls)), 0) / pulls
+                return mean + math.sqrt(bonus)
         ''',
     "my_selector": '''
         """Takes the arms in turn."""
@@ -68,7 +73,7 @@ FILES = {
                 return Pick(among[self.number % len(among)])
         ''',
     "my_contextual": '''
-        """Takes the first arm where the first number of the context is negative, otherwise the last one."""
+        """Takes the first arm if the first number of the context is negative, else the last one."""
 
         from esbas import Pick, Selector
 
@@ -79,7 +84,10 @@ FILES = {
                 return Pick(among[0 if context[0] < 0 else -1])
         ''',
     "my_evidence": '''
-        """Draws arms at random, and judges all of them by every trajectory: importance sampling with frozen policies."""
+        """Draws arms at random, and judges all of them by every trajectory.
+
+        Importance sampling with frozen policies.
+        """
 
         import math
         from esbas import Pick, Selector
@@ -97,11 +105,11 @@ FILES = {
             def observe(self, choice, value, *, note, evidence):
                 if evidence is None:
                     return
-                behaviour = float(evidence.behaviour_log_probs.sum())
+                behavior = float(evidence.behavior_log_probs.sum())
                 for arm in self.arms:
                     log_probs = evidence.log_probs(arm)
-                    if log_probs is not None and not math.isnan(behaviour):
-                        weight = math.exp(float(log_probs.sum()) - behaviour)
+                    if log_probs is not None and not math.isnan(behavior):
+                        weight = math.exp(float(log_probs.sum()) - behavior)
                         self.sums[arm][0] += weight * value
                         self.sums[arm][1] += weight
 
@@ -124,7 +132,10 @@ FILES = {
         class Backwards:
             started = []
 
-            def map(self, function, jobs, *, resources, report=lambda name, message: None, stop=lambda: False):
+            def map(
+                self, function, jobs, *, resources,
+                report=lambda name, message: None, stop=lambda: False,
+            ):
                 return closing(self._outcomes(function, list(jobs), report, stop))
 
             def _outcomes(self, function, jobs, report, stop):
@@ -133,7 +144,8 @@ FILES = {
                         return
                     self.started.append(job.name)
                     try:
-                        yield Outcome(name=job.name, value=function(JobContext(partial(report, job.name), stop), *job.arguments))
+                        context = JobContext(partial(report, job.name), stop)
+                        yield Outcome(name=job.name, value=function(context, *job.arguments))
                     except Exception as error:
                         yield Outcome(name=job.name, error=error)
         ''',
@@ -151,8 +163,8 @@ def plugins(tmp_path, monkeypatch):
 
 def walkers():
     return [
-        TabularQ("slow", states=5, actions=2, rate=0.1, epsilon=0.5),
-        TabularQ("fast", states=5, actions=2, rate=0.5, epsilon=0.5),
+        TabularQ("slow", states=5, actions=2, learning_rate=0.1, epsilon=0.5),
+        TabularQ("fast", states=5, actions=2, learning_rate=0.5, epsilon=0.5),
     ]
 
 
@@ -162,16 +174,21 @@ def test_a_bandit():
     selector = make_selector("my_bandit:MOSS", ["a", "b"])
     assert isinstance(selector.bandit, kind)
     records = list(
-        esbas.run(OneStep((0.1, 0.9)), [Constant("a", lambda _: 0), Constant("b", lambda _: 1)], selector, episodes=60)
+        esbas.run(
+            OneStep((0.1, 0.9)),
+            [Constant("a", lambda _: 0), Constant("b", lambda _: 1)],
+            selector,
+            episodes=60,
+        )
     )
-    assert [record.arm for record in records].count("b") > 40
+    assert [record.learner for record in records].count("b") > 40
 
 
 def test_a_plain_selector():
     check_selector(import_object("my_selector:InTurn"))
     selector = make_selector("my_selector:InTurn", ["slow", "fast"])
     records = list(esbas.run(Corridor(), walkers(), selector, episodes=6))
-    assert [record.arm for record in records] == ["slow", "fast"] * 3
+    assert [record.learner for record in records] == ["slow", "fast"] * 3
 
 
 def test_a_contextual_selector():
@@ -180,33 +197,59 @@ def test_a_contextual_selector():
     assert [selector.ask(context=[[sign]]).arm for sign in (-1, 1, 0, -2)] == ["a", "b", "b", "a"]
     choice = selector.open_choices[0]
     assert (choice.context, choice.propensity) == ((-1.0,), 1.0)
-    records = list(esbas.run(Corridor(), walkers(), make_selector("my_contextual:BySign", ["slow", "fast"]), episodes=3))
-    assert {record.arm for record in records} == {"fast"}  # the first observation is 0
+    records = list(
+        esbas.run(
+            Corridor(),
+            walkers(),
+            make_selector("my_contextual:BySign", ["slow", "fast"]),
+            episodes=3,
+        )
+    )
+    assert {record.learner for record in records} == {"fast"}  # the first observation is 0
 
 
 def test_an_evidence_selector_judges_all_arms_by_every_trajectory():
     check_selector(import_object("my_evidence:Judge"))
     arms = ["often", "seldom", "never"]
     selector = make_selector("my_evidence:Judge", arms, seed=1)
-    tables = [TabularQ(arm, states=1, actions=2, epsilon=epsilon) for arm, epsilon in zip(arms, (0.4, 1.0, 0.2), strict=True)]
+    tables = [
+        TabularQ(arm, states=1, actions=2, epsilon=epsilon)
+        for arm, epsilon in zip(arms, (0.4, 1.0, 0.2), strict=True)
+    ]
     tables[2].table[:] = [[1.0, 0.0]]  # prefers the bad action
     tables[0].table[:] = [[0.0, 1.0]]
     for learner in tables:
         learner.learn = lambda data: None  # the policy does not change
-    list(esbas.run(OneStep((0.0, 1.0), noise=0.0), tables, selector, episodes=600, objective=esbas.total_return()))
+    list(
+        esbas.run(
+            OneStep((0.0, 1.0), noise=0.0),
+            tables,
+            selector,
+            episodes=600,
+            objective=esbas.total_return(),
+        )
+    )
     exact = {"often": 0.8, "seldom": 0.5, "never": 0.1}
     assert selector.estimates() == pytest.approx(exact, abs=0.06)
 
 
 def test_a_learner_a_selector_an_objective_and_an_engine_on_the_command_line(tmp_path):
-    check_learner(lambda: import_object("my_learner:FirstBest")("mine", action_space=Corridor().action_space), Corridor())
-    words = "train FrozenLake-v1 --episodes 5 --no-tensorboard --out here --seeds 0 1 --engine my_engine:Backwards"
-    members = ["--members", "my_learner:FirstBest(epsilon=0.5)", "tabular_q"]
+    check_learner(
+        lambda: import_object("my_learner:FirstBest")("mine", action_space=Corridor().action_space),
+        Corridor(),
+    )
+    words = (
+        "train FrozenLake-v1 --episodes 5 --no-tensorboard --out here --seeds 0 1 "
+        "--engine my_engine:Backwards"
+    )
+    members = ["--learners", "my_learner:FirstBest(epsilon=0.5)", "tabular_q"]
     names = ["--selector", "my_selector:InTurn", "--objective", "my_objective:last_reward"]
     assert cli.main([*words.split(), *members, *names]) == 0
     rows = (tmp_path / "here" / "runs" / "seed-1" / "episodes.csv").read_text().splitlines()
     assert [row.split(",")[2] for row in rows[1:]] == ["FirstBest", "tabular Q"] * 2 + ["FirstBest"]
-    assert json.loads((tmp_path / "here" / "summary.json").read_text())["objective"] == "last_reward"
+    assert (
+        json.loads((tmp_path / "here" / "summary.json").read_text())["objective"] == "last_reward"
+    )
     assert import_object("my_engine:Backwards").started == ["seed 1", "seed 0"]
     assert cli.main(["resume", "here", "--trust"]) == 0
 

@@ -1,4 +1,7 @@
-"""A learner that fails never ends the run: it is dismissed for some episodes, and the record reports it."""
+"""A learner that fails never ends the run.
+
+It is dismissed for some episodes, and the record reports it.
+"""
 
 import re
 import subprocess
@@ -26,24 +29,30 @@ SELECTORS = {
 
 
 def corridor():
-    return Corridor(4, slip=0.0, max_steps=6)
+    return Corridor(4, slip=0.0, max_episode_steps=6)
 
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
 @pytest.mark.parametrize("where", ["policy", "start", "act", "learn", "step"])
 def test_no_failure_ends_the_run(where, selector):
-    bad, good = Faulty("bad", where, action=0), Faulty("good", action=1)
+    bad = Faulty("bad", where, action=0)
+    good = Faulty("good", action=1)
     records = list(run(corridor(), [bad, good], selector(), episodes=60))
     assert [record.number for record in records] == list(range(1, 61))
     faults = [fault for record in records for fault in record.faults]
     online = selector().online
-    if (where, online) not in {("learn", True), ("step", False)}:  # otherwise the method is never called
-        assert {fault.arm for fault in faults} == {"bad"}
-        assert all(re.fullmatch(rf"RuntimeError: call \d+ of {where}", fault.message) for fault in faults)
-        assert {fault.where for fault in faults} == {where if where in ("policy", "learn", "step") else "act"}
+    # otherwise the method is never called
+    if (where, online) not in {("learn", True), ("step", False)}:
+        assert {fault.learner for fault in faults} == {"bad"}
+        assert all(
+            re.fullmatch(rf"RuntimeError: call \d+ of {where}", fault.message) for fault in faults
+        )
+        assert {fault.where for fault in faults} == {
+            where if where in ("policy", "learn", "step") else "act"
+        }
         strikes = [record.faults[0].dismissed for record in records if record.faults]
         assert strikes == [2**k for k in range(len(strikes))]
-        assert [record.arm for record in records].count("good") > 20
+        assert [record.learner for record in records].count("good") > 20
     else:
         assert faults == []
 
@@ -52,7 +61,7 @@ def test_no_failure_ends_the_run(where, selector):
 def test_an_action_outside_the_space_is_a_fault(action):
     learners = [Constant("bad", Always(action)), Constant("good", lambda seen: 1)]
     records = list(run(corridor(), learners, Fixed(NAMES), episodes=3))
-    assert records[0].faults[0].arm == "bad"
+    assert records[0].faults[0].learner == "bad"
     assert records[0].faults[0].message.startswith("acted outside the action space: ")
     assert records[0].length == 3  # the other learner went straight to the right end
     assert records[1].faults == ()
@@ -71,34 +80,44 @@ def test_nan_is_a_fault_in_a_continuous_space():
 
 
 def test_dismissals_double_and_end():
-    bad, good = Faulty("bad", "act"), Faulty("good", action=1)
+    bad = Faulty("bad", "act")
+    good = Faulty("good", action=1)
     records = list(
         run(corridor(), [bad, good], Fixed(NAMES), episodes=40)
     )  # Fixed chooses the first arm whenever it is available
     failed = {record.number: record.faults[0].dismissed for record in records if record.faults}
     assert failed == {1: 1, 3: 2, 6: 4, 11: 8, 20: 16, 37: 32}
-    assert [record.number for record in records if record.arm == "bad"] == list(failed)
+    assert [record.number for record in records if record.learner == "bad"] == list(failed)
 
 
 def test_no_dismissal_is_longer_than_1024_episodes():
-    records = list(run(OneStep(), [Faulty("bad", "act"), Faulty("good")], Fixed(NAMES), episodes=3000))
-    assert [record.faults[0].dismissed for record in records if record.faults] == [*(2**k for k in range(11)), 1024]
+    records = list(
+        run(OneStep(), [Faulty("bad", "act"), Faulty("good")], Fixed(NAMES), episodes=3000)
+    )
+    assert [record.faults[0].dismissed for record in records if record.faults] == [
+        *(2**k for k in range(11)),
+        1024,
+    ]
 
 
 def test_a_dismissed_learner_gets_another_chance():
     learners = [Faulty("bad", "act", fails=lambda call: call == 1), Faulty("good", action=1)]
     episodes = run(corridor(), learners, Fixed(NAMES), episodes=10)
-    assert [record.arm for record in episodes] == ["bad", "good", *["bad"] * 8]
+    assert [record.learner for record in episodes] == ["bad", "good", *["bad"] * 8]
 
 
 def test_others_act_for_the_rest_of_the_episode():
-    learners = [Faulty("bad", "act", fails=lambda call: call == 3, action=0), Faulty("good", action=1)]
+    learners = [
+        Faulty("bad", "act", fails=lambda call: call == 3, action=0),
+        Faulty("good", action=1),
+    ]
     episodes = run(corridor(), learners, SSBAS(NAMES), episodes=1)
     record = next(episodes)
-    assert record.arm == "bad"
+    assert record.learner == "bad"
     assert episodes.data[0].actions.tolist() == [0, 0, 1, 1, 1]
     assert episodes.data[0].log_probs.tolist() == [0.0] * 5
-    assert [trajectory.rewards.sum() for trajectory in episodes.data.by("bad")] == [1.0]  # the trajectory is kept
+    # the trajectory is kept
+    assert [trajectory.rewards.sum() for trajectory in episodes.data.by("bad")] == [1.0]
 
 
 def test_the_value_of_an_episode_with_substitutes_does_not_count_for_the_arm():
@@ -114,38 +133,57 @@ def test_when_all_fail_actions_are_random():
     episodes = run(corridor(), learners, Uniform(NAMES), episodes=30)
     records = list(episodes)
     assert len(records) == 30
-    assert {fault.arm for fault in records[0].faults} == set(NAMES)
-    actions = [action for trajectory in episodes.data.since(0) for action in trajectory.actions.tolist()]
+    assert {fault.learner for fault in records[0].faults} == set(NAMES)
+    actions = [
+        action for trajectory in episodes.data.since(0) for action in trajectory.actions.tolist()
+    ]
     assert 0.3 < np.mean(actions) < 0.7
     again = run(corridor(), [Faulty(name, "act") for name in NAMES], Uniform(NAMES), episodes=30)
     assert list(again) == records
 
 
 def test_a_learner_that_fails_to_learn_keeps_its_last_good_policy():
-    # The learner is trained before episodes 2, 4, 8, 16; the third training fails, and it is dismissed for one episode.
-    learner = BatchRecorder("bad", plan=lambda trainings: trainings % 2, fails=lambda training: training == 3)
+    # The learner is trained before episodes 2, 4, 8, 16; the third training fails, and it is
+    # dismissed for one episode.
+    learner = BatchRecorder(
+        "bad", plan=lambda trainings: trainings % 2, fails=lambda training: training == 3
+    )
     episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20)
     records = list(episodes)
     actions = [trajectory.actions[0] for trajectory in episodes.data.since(0)]
-    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # the policies after training 0, 1, 2, 2 (the third failed), 4
+    # the policies after training 0, 1, 2, 2 (the third failed), 4
+    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5
     assert learner.sizes == [1, 3, 7, 15]
-    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(8, "learn")]
+    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [
+        (8, "learn")
+    ]
     assert records[7].faults[0].message == "ArithmeticError: diverged"
 
 
 def test_a_learner_whose_new_policy_is_broken_keeps_the_old_one():
-    bad = Faulty("bad", "policy", fails=lambda call: call == 2)  # the first call is made when the run is built
-    records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES, epochs=[2, 20]), episodes=6))
-    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(3, "policy")]
-    assert [record.arm for record in records] == ["bad", "bad", "good", "good", "bad", "bad"]
+    # the first call is made when the run is built
+    bad = Faulty("bad", "policy", fails=lambda call: call == 2)
+    records = list(
+        run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES, epochs=[2, 20]), episodes=6)
+    )
+    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [
+        (3, "policy")
+    ]
+    assert [record.learner for record in records] == ["bad", "bad", "good", "good", "bad", "bad"]
     assert records[4].length == 6  # it went left with its old policy
 
 
 @pytest.mark.parametrize("online", [False, True])
 def test_a_learner_without_a_policy_gets_one_strike_per_episode(online):
     selector = Fixed(NAMES, epochs=None if online else [2, 20])
-    records = list(run(corridor(), [Faulty("bad", "policy"), Faulty("good", action=1)], selector, episodes=12))
-    failed = {record.number: [fault.dismissed for fault in record.faults] for record in records if record.faults}
+    records = list(
+        run(corridor(), [Faulty("bad", "policy"), Faulty("good", action=1)], selector, episodes=12)
+    )
+    failed = {
+        record.number: [fault.dismissed for fault in record.faults]
+        for record in records
+        if record.faults
+    }
     assert failed == {1: [1], 3: [2], 6: [4], 11: [8]}
     assert all(record.length == 3 for record in records)
 
@@ -160,7 +198,8 @@ def test_a_policy_that_is_none_is_a_fault():
 def test_a_dismissed_learner_learns_nothing():
     bad, good = Faulty("bad", "step", fails=lambda call: call in (1, 2)), Faulty("good", action=1)
     records = list(run(corridor(), [bad, good], Fixed(NAMES, arm="good"), episodes=10))
-    assert [record.number for record in records if record.faults] == [1, 3]  # dismissed in 2, and in 4 and 5
+    # dismissed in 2, and in 4 and 5
+    assert [record.number for record in records if record.faults] == [1, 3]
     assert good.calls["step"] == 30
     assert bad.calls["step"] == 2 + 5 * 3  # one failed call in 1 and in 3, all steps of 6 to 10
 
@@ -175,7 +214,7 @@ def test_substitutes_act_with_their_newest_policy():
     learners = [Faulty("bad", "act", fails=lambda call: call > 18), Counter("good")]
     episodes = run(corridor(), learners, Fixed(NAMES), episodes=4)
     records = list(episodes)
-    assert records[3].faults[0].arm == "bad"
+    assert records[3].faults[0].learner == "bad"
     assert episodes.data[3].actions.tolist() == [1, 1, 1]
 
 
@@ -202,17 +241,24 @@ class Hanging(Faulty):
                 pass
 
 
-@pytest.mark.parametrize(("where", "online"), [("learn", False), ("step", True), ("policy", True), ("policy", False)])
+@pytest.mark.parametrize(
+    ("where", "online"), [("learn", False), ("step", True), ("policy", True), ("policy", False)]
+)
 def test_a_learner_that_hangs_is_dismissed(where, online):
     bad, good = Hanging("bad", where, fails=lambda call: call == 3), Faulty("good", action=1)
     selector = Fixed(NAMES, arm="bad", epochs=None if online else [1] * 12)
     records = list(
-        run(corridor(), [bad, good], selector, episodes=12, time_limit=2.0)
+        run(corridor(), [bad, good], selector, episodes=12, learn_timeout=2.0)
     )  # a busy machine may stall for half a second
     faults = [fault for record in records for fault in record.faults]
-    assert [(fault.arm, fault.where, fault.dismissed) for fault in faults] == [("bad", where, 1)]
-    assert faults[0].message.startswith("TimeLimitError: a learning call must end within 2 s, but was interrupted")
-    assert [record.arm for record in records].count("good") == (1 if online else 2)  # learning comes before the choice
+    assert [(fault.learner, fault.where, fault.dismissed) for fault in faults] == [
+        ("bad", where, 1)
+    ]
+    assert faults[0].message.startswith(
+        "TimeLimitError: A learning call must end within 2 s, but was interrupted"
+    )
+    # learning comes before the choice
+    assert [record.learner for record in records].count("good") == (1 if online else 2)
     assert bad.calls[where] > 3  # it was called again after its dismissal
 
 
@@ -223,28 +269,45 @@ def test_a_learner_that_hangs_keeps_its_last_good_policy():
             time.sleep(600 if len(self.sizes) == 3 else 0)
 
     learner = Slow("bad", plan=lambda trainings: trainings % 2)
-    episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20, time_limit=0.5)
-    assert [(record.number, record.faults[0].where) for record in episodes if record.faults] == [(8, "learn")]
+    episodes = run(OneStep((0.0, 0.0)), [learner], ESBAS(["bad"]), episodes=20, learn_timeout=0.5)
+    assert [(record.number, record.faults[0].where) for record in episodes if record.faults] == [
+        (8, "learn")
+    ]
     actions = [trajectory.actions[0] for trajectory in episodes.data.since(0)]
-    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5  # the policies after training 0, 1, 2, 2 (the third failed), 4
+    # the policies after training 0, 1, 2, 2 (the third failed), 4
+    assert actions == [0] * 1 + [1] * 2 + [0] * 12 + [0] * 5
 
 
 def test_a_learner_that_hangs_before_its_first_policy_does_not_stop_the_run():
     bad = Hanging("bad", "policy", fails=lambda call: call == 1)
-    records = list(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=2, time_limit=0.5))
+    records = list(
+        run(
+            corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=2, learn_timeout=0.5
+        )
+    )
     assert [record.faults for record in records] == [(), ()]
 
 
-@pytest.mark.parametrize(("own", "given"), [(0.2, None), (0.2, 600.0), (600.0, 0.1), (float("inf"), 0.1)])
+@pytest.mark.parametrize(
+    ("own", "given"), [(0.2, None), (0.2, 600.0), (600.0, 0.1), (float("inf"), 0.1)]
+)
 def test_the_learners_own_limit_takes_precedence(own, given):
     class Slow(Faulty):
         def step(self, transition):
             time.sleep(0.3)
 
     bad = Slow("bad", action=1)
-    bad.time_limit = own
-    record = next(run(corridor(), [bad, Faulty("good", action=1)], Fixed(NAMES), episodes=1, time_limit=given))
-    assert ("bad" in {fault.arm for fault in record.faults}) == (own == 0.2)
+    bad.learn_timeout = own
+    record = next(
+        run(
+            corridor(),
+            [bad, Faulty("good", action=1)],
+            Fixed(NAMES),
+            episodes=1,
+            learn_timeout=given,
+        )
+    )
+    assert ("bad" in {fault.learner for fault in record.faults}) == (own == 0.2)
 
 
 def test_the_limit_of_a_step_only_learner_covers_all_new_transitions():
@@ -254,8 +317,16 @@ def test_the_limit_of_a_step_only_learner_covers_all_new_transitions():
             time.sleep(0.1)
 
     slow = Slow("bad", action=1)
-    records = list(run(corridor(), [slow, Faulty("good", action=1)], ESBAS(NAMES), episodes=2, time_limit=0.2))
-    assert [fault.where for fault in records[1].faults if fault.arm == "bad"] == ["learn"]
+    records = list(
+        run(
+            corridor(),
+            [slow, Faulty("good", action=1)],
+            ESBAS(NAMES),
+            episodes=2,
+            learn_timeout=0.2,
+        )
+    )
+    assert [fault.where for fault in records[1].faults if fault.learner == "bad"] == ["learn"]
     assert 1 <= len(slow.seen) < 3
 
 
@@ -268,30 +339,44 @@ def test_a_learner_may_enforce_the_limit_itself():
             time.sleep(0.05)
 
     careful, hasty = Careful("bad", action=1), Careful("good", action=1)
-    hasty.time_limit = 5.0
-    record = next(run(corridor(), [careful, hasty], Fixed(NAMES), episodes=1, time_limit=0.01))
+    hasty.learn_timeout = 5.0
+    record = next(run(corridor(), [careful, hasty], Fixed(NAMES), episodes=1, learn_timeout=0.01))
     assert (careful.limit, hasty.limit, record.faults) == (0.01, 5.0, ())
 
 
 def test_a_limit_is_positive_and_is_passed_again_on_resume(tmp_path):
-    with pytest.raises(InvalidValueError, match="time_limit > 0"):
-        run(corridor(), [Faulty("bad"), Faulty("good")], Fixed(NAMES), time_limit=0.0)
+    with pytest.raises(
+        InvalidValueError, match="`learn_timeout` must be greater than 0 seconds, or None"
+    ):
+        run(corridor(), [Faulty("bad"), Faulty("good")], Fixed(NAMES), learn_timeout=0.0)
     episodes = run(corridor(), [Faulty("bad"), Faulty("good")], Fixed(NAMES), episodes=2)
     next(episodes)
     episodes.save(tmp_path / "run")
     parts = corridor(), [Hanging("bad", "step", action=1), Faulty("good", action=1)], Fixed(NAMES)
-    records = list(resume(tmp_path / "run", *parts, time_limit=0.2))
-    assert [fault.arm for fault in records[0].faults] == ["bad"]
+    records = list(resume(tmp_path / "run", *parts, learn_timeout=0.2))
+    assert [fault.learner for fault in records[0].faults] == ["bad"]
 
 
 @pytest.mark.docs
 def test_the_example_with_two_broken_members_reports_what_happened():
     path = Path(__file__).parent.parent / "examples" / "faults.py"
-    result = subprocess.run([sys.executable, str(path), "--steps", "400"], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, str(path), "--steps", "400"], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
-    assert "'hangs' failed in `step` and is dismissed for 2 episodes\n    TimeLimitError" in result.stdout
-    assert "'crashes' failed in `step` and is dismissed for 1 episode\n    IsolationError" in result.stdout
+    assert (
+        "'hangs' failed in `step` and is dismissed for 2 episodes\n    TimeLimitError"
+        in result.stdout
+    )
+    assert (
+        "'crashes' failed in `step` and is dismissed for 1 episode\n    IsolationError"
+        in result.stdout
+    )
     assert "(SIGSEGV)" in result.stdout
-    table = dict(re.findall(r"^(rate [\d.]+|hangs|crashes) +(\d+) +\d+%", result.stdout, re.MULTILINE))
+    table = dict(
+        re.findall(r"^(rate [\d.]+|hangs|crashes) +(\d+) +\d+%", result.stdout, re.MULTILINE)
+    )
     assert [int(table[name]) > 0 for name in table] == [False, False, False, True, True]
-    assert re.search(r"mean return of the first 30 episodes: \d+, of the last 30: \d+", result.stdout)
+    assert re.search(
+        r"mean return of the first 30 episodes: \d+, of the last 30: \d+", result.stdout
+    )

@@ -9,19 +9,21 @@ import pytest
 import esbas
 from doubles import Always, BatchRecorder, Faulty
 from esbas import ESBAS, SSBAS, Fixed, LinearThompson, Pick, Selector, Uniform, play, run
+from esbas._internal.spaces import Discrete
 from esbas.errors import InvalidValueError
 from esbas.learners import Constant, EpsilonGreedy, TabularQ
-from esbas.spaces import Discrete
 from esbas.testing import Corridor, OneStep
 
 
 class Points:
     """Three steps; all observations are the same array, which the environment reuses."""
 
-    action_space, observation_space = Discrete(2), None
+    action_space = Discrete(2)
+    observation_space = None
 
     def reset(self, *, seed=None):
-        self._place, self._steps = np.array([float(seed % 5), 0.0]), 0
+        self._place = np.array([float(seed % 5), 0.0])
+        self._steps = 0
         return self._place, {}
 
     def step(self, action):
@@ -89,12 +91,16 @@ def test_the_loop_passes_the_first_observation_as_the_context():
     selector = ByContext("a")
     episodes = run(Points(), [Constant("a", lambda _: 1)], selector, episodes=5)
     list(episodes)
-    assert selector.contexts == tuple(tuple(each.observations[0].tolist()) for each in episodes.data.since(0))
+    assert selector.contexts == tuple(
+        tuple(each.observations[0].tolist()) for each in episodes.data.since(0)
+    )
     assert len(set(selector.contexts)) > 1
 
 
 def test_a_context_that_is_not_numbers_is_refused():
-    with pytest.raises(InvalidValueError, match=r"a context must be numbers of any shape, but got .*: flatten it"):
+    with pytest.raises(
+        InvalidValueError, match=r"A context must be numbers of any shape, but got .*: flatten it"
+    ):
         LinearThompson("ab").ask(context={"speed": 1.0})
     with pytest.raises(InvalidValueError, match="chooses by context, but got none"):
         LinearThompson("ab").ask()
@@ -114,9 +120,12 @@ def test_passed_data_are_read_only_and_stored_data_are_copies():
                 transition.next_observation[:] = 7.0
 
     episodes = run(
-        Points(), [Vandal("writes"), Vandal("steps"), Vandal("good")], Uniform(["writes", "steps", "good"]), episodes=12
+        Points(),
+        [Vandal("writes"), Vandal("steps"), Vandal("good")],
+        Uniform(["writes", "steps", "good"]),
+        episodes=12,
     )
-    faults = {(fault.arm, fault.where) for record in episodes for fault in record.faults}
+    faults = {(fault.learner, fault.where) for record in episodes for fault in record.faults}
     assert faults == {("writes", "act"), ("steps", "step")}
     assert all(each.observations[:, 1].tolist() == [0.0] * 4 for each in episodes.data.since(0))
     with pytest.raises(ValueError, match="read-only"):
@@ -154,7 +163,9 @@ class Counter:
 
 def test_play_and_the_loop_act_with_what_start_returns():
     for _ in range(2):  # every episode starts with a new object
-        assert play(Points(), Counting(), rng=np.random.default_rng(0), seed=0).actions.tolist() == [1, 0, 1]
+        assert play(
+            Points(), Counting(), rng=np.random.default_rng(0), seed=0
+        ).actions.tolist() == [1, 0, 1]
     episodes = run(Points(), [Constant("a", Counting())], Fixed("a"), episodes=2)
     list(episodes)
     assert [each.actions.tolist() for each in episodes.data.since(0)] == [[1, 0, 1]] * 2
@@ -162,7 +173,11 @@ def test_play_and_the_loop_act_with_what_start_returns():
 
 def test_a_start_without_a_result_lets_the_policy_act():
     policy = Faulty("a", action=1)
-    assert play(Points(), policy, rng=np.random.default_rng(0), seed=0).actions.tolist() == [1, 1, 1]
+    assert play(Points(), policy, rng=np.random.default_rng(0), seed=0).actions.tolist() == [
+        1,
+        1,
+        1,
+    ]
     assert policy.calls["start"] == 1
 
 
@@ -193,7 +208,10 @@ class Judge(Uniform):
 
 
 def tables():
-    return [TabularQ(name, states=5, actions=2, rate=0.5, epsilon=epsilon) for name, epsilon in (("bold", 0.8), ("shy", 0.2))]
+    return [
+        TabularQ(name, states=5, actions=2, learning_rate=0.5, epsilon=epsilon)
+        for name, epsilon in (("bold", 0.8), ("shy", 0.2))
+    ]
 
 
 def test_evidence_has_the_log_probs_under_every_frozen_policy():
@@ -202,22 +220,31 @@ def test_evidence_has_the_log_probs_under_every_frozen_policy():
     episodes = run(Corridor(), learners, selector, episodes=28, objective=esbas.episode_length())
     list(episodes)
     assert len(selector.evidence) == 28
-    for (choice, value, evidence, log_probs), trajectory in zip(selector.evidence, episodes.data.since(0), strict=True):
+    for (choice, value, evidence, log_probs), trajectory in zip(
+        selector.evidence, episodes.data.since(0), strict=True
+    ):
         assert evidence.trajectory is trajectory
-        assert (evidence.arm, evidence.value) == (choice.arm, value) == (choice.arm, -len(trajectory))
+        assert (
+            (evidence.arm, evidence.value) == (choice.arm, value) == (choice.arm, -len(trajectory))
+        )
         assert log_probs["mute"] is None  # its policy has no log-probabilities
         if choice.arm == "mute":
-            assert np.isnan(evidence.behaviour_log_probs).all()
+            assert np.isnan(evidence.behavior_log_probs).all()
         else:
-            assert log_probs[choice.arm] == pytest.approx(evidence.behaviour_log_probs)
-        assert all((each <= 0).all() and each.shape == (len(trajectory),) for each in (log_probs["bold"], log_probs["shy"]))
+            assert log_probs[choice.arm] == pytest.approx(evidence.behavior_log_probs)
+        assert all(
+            (each <= 0).all() and each.shape == (len(trajectory),)
+            for each in (log_probs["bold"], log_probs["shy"])
+        )
 
 
 def test_online_there_are_no_frozen_policies():
     selector = Judge(["bold", "shy"])
     list(run(Corridor(), tables(), selector, episodes=5))
     assert all(each is None for *_, log_probs in selector.evidence for each in log_probs.values())
-    assert all(np.isfinite(evidence.behaviour_log_probs).all() for _, _, evidence, _ in selector.evidence)
+    assert all(
+        np.isfinite(evidence.behavior_log_probs).all() for _, _, evidence, _ in selector.evidence
+    )
 
 
 def test_log_probs_are_computed_only_if_the_selector_wants_them():
@@ -230,7 +257,10 @@ def test_log_probs_are_computed_only_if_the_selector_wants_them():
     ("log_probs", "message"),
     [
         (lambda observations, actions: 1 / 0, "ZeroDivisionError: division by zero"),
-        (lambda observations, actions: np.zeros(1), r"TypeError: log_probs returned an array of shape \(1,\) for 3 actions"),
+        (
+            lambda observations, actions: np.zeros(1),
+            r"TypeError: log_probs returned an array of shape \(1,\) for 3 actions",
+        ),
     ],
 )
 def test_a_failure_in_log_probs_is_a_fault_and_the_run_continues(log_probs, message):
@@ -239,9 +269,12 @@ def test_a_failure_in_log_probs_is_a_fault_and_the_run_continues(log_probs, mess
     selector = Judge(["bad", "good"], epochs=[4], seed=1)
     records = list(run(Points(), [bad, Faulty("good", action=1)], selector, episodes=6))
     faults = [fault for record in records for fault in record.faults]
-    assert {(fault.arm, fault.where) for fault in faults} == {("bad", "log_probs")}
+    assert {(fault.learner, fault.where) for fault in faults} == {("bad", "log_probs")}
     assert re.fullmatch(message, faults[0].message)
-    assert all(log_probs["bad"] is None and log_probs["good"].tolist() == [0.0] * 3 for *_, log_probs in selector.evidence)
+    assert all(
+        log_probs["bad"] is None and log_probs["good"].tolist() == [0.0] * 3
+        for *_, log_probs in selector.evidence
+    )
 
 
 def test_propensities():
@@ -249,7 +282,9 @@ def test_propensities():
     selector = esbas.BanditSelector("abc", bandit=esbas.bandits.Exp3)
     assert selector.ask().propensity == pytest.approx(1 / 3)
     assert selector.ask(among=["a", "b"]).propensity == pytest.approx(1 / 2)
-    assert esbas.BanditSelector("ab", bandit=esbas.bandits.GaussianThompson).ask().propensity is None
+    assert (
+        esbas.BanditSelector("ab", bandit=esbas.bandits.GaussianThompson).ask().propensity is None
+    )
     greedy = esbas.BanditSelector("ab", bandit=esbas.bandits.EpsilonGreedyBandit, seed=2)
     for value in (1.0, 0.0):
         greedy.tell(greedy.ask(), value)

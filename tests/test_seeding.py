@@ -28,8 +28,13 @@ def test_integers_are_valid_seeds_for_any_library():
 
 
 def test_streams_are_the_same_in_another_process():
-    code = "from esbas import seeding; print(seeding.integer(5, 'a', 1), seeding.generator(5, 'b').random())"
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    code = (
+        "from esbas import seeding; "
+        "print(seeding.integer(5, 'a', 1), seeding.generator(5, 'b').random())"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert printed == [str(seeding.integer(5, "a", 1)), str(seeding.generator(5, "b").random())]
 
 
@@ -45,5 +50,5 @@ def test_a_state_is_plain_data_and_restores_the_generator():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", None])
 def test_a_seed_is_a_whole_number(seed):
-    with pytest.raises(InvalidValueError, match="seed is an integer >= 0"):
+    with pytest.raises(InvalidValueError, match="`seed` must be an integer of at least 0"):
         seeding.generator(seed)

@@ -7,10 +7,29 @@ import numpy as np
 import pytest
 
 from doubles import BatchRecorder, Faulty, StepRecorder
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Fixed, Uniform, archive, default_selector, resume, run, total_return
-from esbas.errors import InvalidValueError, NotEpisodicError, SaveFileError, SpaceError, UnknownNameError
+from esbas import (
+    ESBAS,
+    SSBAS,
+    UCB1,
+    BanditSelector,
+    Fixed,
+    KalmanThompson,
+    Uniform,
+    default_selector,
+    resume,
+    run,
+    total_return,
+)
+from esbas._internal import archive
+from esbas.errors import (
+    InvalidValueError,
+    NotEpisodicError,
+    SaveFileError,
+    SpaceError,
+    UnknownNameError,
+)
 from esbas.learners import Constant, TabularQ
-from esbas.runner import Budget
+from esbas.loop import Budget
 from esbas.testing import Corridor
 
 NAMES = ["slow", "fast", "right", "shaky"]
@@ -27,23 +46,37 @@ EPISODES = 40
 
 
 def learners():
-    """Two learners that learn, one constant policy, and one learner that fails from time to time."""
+    """Two learners that learn, one constant policy.
+
+    One learner that fails from time to time.
+    """
     return [
-        TabularQ("slow", states=4, actions=2, rate=0.1, epsilon=0.5),
-        TabularQ("fast", states=4, actions=2, rate=lambda episode: 1 / episode, epsilon=lambda episode: 1 / episode),
+        TabularQ("slow", states=4, actions=2, learning_rate=0.1, epsilon=0.5),
+        TabularQ(
+            "fast",
+            states=4,
+            actions=2,
+            learning_rate=lambda episode: 1 / episode,
+            epsilon=lambda episode: 1 / episode,
+        ),
         Constant("right", lambda seen: 1),
         Faulty("shaky", "act", fails=lambda call: call % 7 == 0),
     ]
 
 
 def env():
-    return Corridor(4, max_steps=12)
+    return Corridor(4, max_episode_steps=12)
 
 
 def outcome(episodes):
     """Everything that a run produced, for comparison."""
     columns = episodes.data.transitions()
-    return episodes.selector.state_dict(), [column.tobytes() for column in columns], episodes.number, episodes.steps
+    return (
+        episodes.selector.state_dict(),
+        [column.tobytes() for column in columns],
+        episodes.number,
+        episodes.steps,
+    )
 
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
@@ -94,28 +127,46 @@ def saved(path, selector=SELECTORS["SSBAS"], episodes=5, **settings):
 
 def test_parts_that_differ_from_those_saved_raise(tmp_path):
     path = saved(tmp_path / "run.esbas")
-    with pytest.raises(InvalidValueError, match=r"the state is that of a ESBAS.*build the same selector"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"must be that of a ESBAS, but is that of a .*: build the same selector",
+    ):
         resume(path, env(), learners(), ESBAS(NAMES))
     with pytest.raises(
-        SaveFileError, match=r"was saved with learners .* and objective 'discounted return, gamma=0.99', but got .*return"
+        SaveFileError,
+        match=r"was saved with learners .* and objective 'discounted return, gamma=0.99', "
+        "but got .*return",
     ):
         resume(path, env(), learners(), SSBAS(NAMES), objective=total_return())
     with pytest.raises(
-        SaveFileError, match=r"was saved with learners .*'shaky'.*, but got learners .'slow', 'fast'.*: pass the same"
+        SaveFileError,
+        match=r"was saved with learners .*'shaky'.*, but got learners .'slow', 'fast'.*: "
+        "pass the same",
     ):
         resume(path, env(), learners()[:2], SSBAS(NAMES[:2]))
-    with pytest.raises(SpaceError, match="the observation_space of learner 'slow'"):
+    with pytest.raises(SpaceError, match="The observation_space of learner 'slow'"):
         resume(path, Corridor(5), learners(), SSBAS(NAMES))
     other = [TabularQ("slow", states=4, actions=2), *learners()[1:]]
     assert resume(path, env(), other, SSBAS(NAMES)).number == 5
-    bigger = Corridor(5), [TabularQ("slow", states=5, actions=2), TabularQ("fast", states=5, actions=2), *learners()[2:]]
+    bigger = (
+        Corridor(5),
+        [
+            TabularQ("slow", states=5, actions=2),
+            TabularQ("fast", states=5, actions=2),
+            *learners()[2:],
+        ],
+    )
     with pytest.raises(
-        InvalidValueError, match=r"learner 'slow' must have an array .* at `table`.*: build the learner as it was"
+        InvalidValueError,
+        match=r"learner 'slow' must have an array .* at `table`.*: build the learner as it was",
     ):
         resume(path, *bigger, SSBAS(NAMES))
-    bigger[1][0].load_state_dict = lambda state: np.copyto(bigger[1][0].table, state["table"])  # without any check
+    # without any check
+    bigger[1][0].load_state_dict = lambda state: np.copyto(bigger[1][0].table, state["table"])
     with pytest.raises(
-        SaveFileError, match=r"the parts passed must fit those saved in .*, but ValueError: .*: build them in the same way"
+        SaveFileError,
+        match=r"The parts passed must fit those saved in .*, but ValueError: .*: "
+        "build them in the same way",
     ):
         resume(path, *bigger, SSBAS(NAMES))
 
@@ -123,7 +174,11 @@ def test_parts_that_differ_from_those_saved_raise(tmp_path):
 def test_damaged_files_raise(tmp_path):
     path = saved(tmp_path / "run.esbas")
     content = path.read_bytes()
-    for damaged in (b"", content[: len(content) // 2], content[:200] + bytes([content[200] ^ 4]) + content[201:]):
+    for damaged in (
+        b"",
+        content[: len(content) // 2],
+        content[:200] + bytes([content[200] ^ 4]) + content[201:],
+    ):
         path.write_bytes(damaged)
         with pytest.raises(SaveFileError, match="must be a whole esbas save file, but is damaged"):
             resume(path, env(), learners(), SSBAS(NAMES))
@@ -141,7 +196,10 @@ def test_files_of_other_versions_and_kinds_raise(tmp_path, monkeypatch):
     with pytest.raises(SaveFileError, match="upgrade esbas"):
         resume(path, env(), learners(), SSBAS(NAMES))
     archive.write(tmp_path / "part", "run", {"seed": 0})
-    with pytest.raises(InvalidValueError, match=r"the run in '.*' must have the keys seed, .*: go back to an earlier copy"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"The run in '.*' must have the keys seed, .*: go back to an earlier copy",
+    ):
         resume(tmp_path / "part", env(), learners(), SSBAS(NAMES))
 
 
@@ -152,7 +210,9 @@ def test_a_failed_save_keeps_the_old_file(tmp_path):
     next(episodes)
     episodes.roster.add(StepRecorder("cannot be saved"))
     with pytest.raises(
-        SaveFileError, match="a learner must have state_dict and load_state_dict to be saved, but 'cannot be saved'"
+        SaveFileError,
+        match="A learner needs `state_dict` and `load_state_dict` to be saved, "
+        "but 'cannot be saved'",
     ):
         episodes.save(path)
     assert path.read_bytes() == before
@@ -163,7 +223,8 @@ def test_budgets_of_episodes_and_steps():
     assert list(run(env(), learners(), SSBAS(NAMES), episodes=0)) == []
     episodes = run(env(), learners(), SSBAS(NAMES), episodes=100, steps=50)
     lengths = [record.length for record in episodes]
-    assert sum(lengths[:-1]) < 50 <= sum(lengths)  # the episode that exceeds the budget is played to its end
+    # the episode that exceeds the budget is played to its end
+    assert sum(lengths[:-1]) < 50 <= sum(lengths)
     assert episodes.done
     with pytest.raises(StopIteration):
         next(episodes)
@@ -196,7 +257,9 @@ class Flaky(Corridor):
 
 @pytest.mark.parametrize("selector", [ESBAS, SSBAS])
 def test_an_environment_that_fails_ends_the_episode_and_loses_nothing(selector):
-    episodes = run(Flaky(4), [Faulty("a", action=1), Faulty("b", action=1)], selector("ab"), episodes=6)
+    episodes = run(
+        Flaky(4), [Faulty("a", action=1), Faulty("b", action=1)], selector("ab"), episodes=6
+    )
     records = [next(episodes), next(episodes)]
     with pytest.raises(ConnectionError):
         next(episodes)
@@ -207,19 +270,28 @@ def test_an_environment_that_fails_ends_the_episode_and_loses_nothing(selector):
 
 def test_episodes_that_do_not_end_raise_and_lose_nothing():
     episodes = run(
-        Corridor(4, slip=0.0), [Faulty("left"), Faulty("right", action=1)], Uniform(["left", "right"]), episodes=6, max_steps=9
+        Corridor(4, slip=0.0),
+        [Faulty("left"), Faulty("right", action=1)],
+        Uniform(["left", "right"]),
+        episodes=6,
+        max_episode_steps=9,
     )
-    with pytest.raises(NotEpisodicError, match=r"an episode must end within max_steps=9 steps, but did not: raise max_steps"):
+    with pytest.raises(
+        NotEpisodicError,
+        match=r"An episode did not end within 9 steps: raise `max_episode_steps`",
+    ):
         list(episodes)
     played = episodes.number
     assert (len(episodes.data), episodes.selector.open_choices) == (played, ())
-    episodes.max_steps = 50
+    episodes.max_episode_steps = 50
     assert [record.number for record in episodes] == list(range(played + 1, 7))
 
 
 def test_an_objective_that_is_not_finite_raises_and_loses_nothing():
-    episodes = run(env(), learners()[:3], SSBAS(NAMES[:3]), episodes=6, objective=lambda episode: np.nan)
-    with pytest.raises(InvalidValueError, match="is finite"):
+    episodes = run(
+        env(), learners()[:3], SSBAS(NAMES[:3]), episodes=6, objective=lambda episode: np.nan
+    )
+    with pytest.raises(InvalidValueError, match="must be finite"):
         next(episodes)
     assert (episodes.number, len(episodes.data), episodes.selector.open_choices) == (0, 0, ())
 
@@ -235,7 +307,8 @@ class Interrupted(Faulty):
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_interrupted_learning_is_repeated(saved, tmp_path):
-    learner, selector = Interrupted("a"), partial(ESBAS, "a", epochs=[2, 2, 10])
+    learner = Interrupted("a")
+    selector = partial(ESBAS, "a", epochs=[2, 2, 10])
     episodes = run(env(), [learner], selector(), episodes=8)
     assert len([next(episodes) for _ in range(4)]) == 4
     with pytest.raises(KeyboardInterrupt):
@@ -249,24 +322,33 @@ def test_interrupted_learning_is_repeated(saved, tmp_path):
 
 
 def test_learners_are_added_and_removed_while_running():
-    episodes = run(env(), [Constant("left", lambda seen: 0), BatchRecorder("a")], ESBAS(["left", "a"]), episodes=40)
+    episodes = run(
+        env(),
+        [Constant("left", lambda seen: 0), BatchRecorder("a")],
+        ESBAS(["left", "a"]),
+        episodes=40,
+    )
     for _ in range(10):
         next(episodes)
     late = BatchRecorder("late", plan=lambda trainings: 1)
     episodes.add(late)
     episodes.remove("left")
-    arms = [record.arm for record in episodes]
+    arms = [record.learner for record in episodes]
     assert set(arms) == {"a", "late"}
     assert late.sizes == [15, 31]  # all data, when the next epochs start
     for change, error, message in (
-        (lambda: episodes.add(late), InvalidValueError, "arms have different names"),
-        (lambda: episodes.add(TabularQ("wide", states=9, actions=2)), SpaceError, "the observation_space of learner 'wide'"),
-        (lambda: episodes.remove("unknown"), UnknownNameError, "there is no arm named 'unknown'"),
+        (lambda: episodes.add(late), InvalidValueError, "Arms must have different names"),
+        (
+            lambda: episodes.add(TabularQ("wide", states=9, actions=2)),
+            SpaceError,
+            "The observation_space of learner 'wide'",
+        ),
+        (lambda: episodes.remove("unknown"), UnknownNameError, "There is no arm named 'unknown'"),
     ):
         with pytest.raises(error, match=message):
             change()
     episodes.remove("a")
-    with pytest.raises(InvalidValueError, match="at least one arm remains"):
+    with pytest.raises(InvalidValueError, match=r"The only arm, .*, cannot be removed"):
         episodes.remove("late")
 
 
@@ -283,3 +365,79 @@ def test_a_run_with_an_added_learner_is_resumed_with_it(tmp_path):
     episodes.save(tmp_path / "run")
     resumed = resume(tmp_path / "run", env(), parts("b", "c"), SSBAS(["b", "c"]))
     assert [astuple(record) for record in resumed] == [astuple(record) for record in episodes]
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [SSBAS, UCB1, "uniform", None, lambda arms: Uniform(arms, seed=3), partial(ESBAS, xi=1)],
+)
+def test_a_run_makes_its_selector_again_when_it_is_resumed(selector, tmp_path):
+    records = list(run(env(), learners(), selector, episodes=EPISODES, seed=5))
+    part = run(env(), learners(), selector, episodes=EPISODES, seed=5)
+    for _ in range(7):
+        next(part)
+    part.save(tmp_path / "run.esbas")
+    assert list(resume(tmp_path / "run.esbas", env(), learners(), selector)) == records[7:]
+
+
+def test_the_selector_has_the_names_the_constant_learners_and_the_seed_of_the_run():
+    made = run(env(), learners(), ESBAS, seed=3).selector
+    assert made.arms == tuple(NAMES)
+    assert made.stationary == {"right"}
+    expected = [
+        record.learner
+        for record in run(env(), learners(), Uniform(NAMES, seed=3), episodes=20, seed=3)
+    ]
+    assert [
+        record.learner for record in run(env(), learners(), "uniform", episodes=20, seed=3)
+    ] == expected
+
+
+def test_the_selector_is_the_recommended_one_by_default():
+    assert isinstance(run(env(), learners()).selector.bandit, KalmanThompson)
+
+
+def test_an_objective_may_be_a_name(tmp_path):
+    episodes = run(env(), learners(), "uniform", objective="shortest", episodes=10)
+    assert [record.value for record in episodes] == [
+        record.length for record in run(env(), learners(), "uniform", episodes=10)
+    ]
+    assert not episodes.objective.maximize
+    episodes.save(tmp_path / "run.esbas")
+    assert (
+        resume(tmp_path / "run.esbas", env(), learners(), "uniform", objective="shortest").number
+        == 10
+    )
+    with pytest.raises(
+        UnknownNameError, match=r"There is no objective named 'shortes': did you mean 'shortest'\?"
+    ):
+        run(env(), learners(), objective="shortes")
+    with pytest.raises(
+        InvalidValueError,
+        match="`objective` must be an objective, a function of a trajectory, or a name, but got 5",
+    ):
+        run(env(), learners(), objective=5)
+
+
+@pytest.mark.parametrize("given", [SSBAS, 5, None, TabularQ("alone", states=4, actions=2)])
+def test_learners_are_a_list(given):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"`learners` must be a list of learners, but got |`learners` must be a list of names",
+    ):
+        run(env(), given, "ssbas")
+
+
+def test_a_run_describes_itself():
+    episodes = run(
+        Corridor(4, max_episode_steps=12),
+        [Constant("right", lambda seen: 1)],
+        "uniform",
+        episodes=5,
+    )
+    assert repr(episodes) == "<Run: episode 0, 0 steps, 1 learner>"
+    next(episodes)
+    assert repr(episodes) == "<Run: episode 1, 3 steps, 1 learner>"
+    assert repr(episodes.selector) == "<Uniform of 1 arm, 1 choice>"
+    assert repr(ESBAS("abc")) == "<ESBAS of 3 arms, 0 choices>"
+    assert repr(SSBAS.__new__(SSBAS)) == "<SSBAS of 0 arms, 0 choices>"

@@ -1,4 +1,7 @@
-"""What the loop hands out is read-only, and what it stores is its own: no member can change what others see."""
+"""What the loop hands out is read-only, and what it stores is its own.
+
+No learner can change what others see.
+"""
 
 import copy
 import pickle
@@ -9,18 +12,20 @@ import pytest
 
 from doubles import Faulty
 from esbas import ESBAS, SSBAS, Fixed, Trajectory, TrajectorySet, play, resume, run
-from esbas.columns import ReadOnlyDict
+from esbas._internal.columns import ReadOnlyDict
+from esbas._internal.spaces import Discrete
 from esbas.learners import Constant
-from esbas.spaces import Discrete
 
 
 class Points:
     """Four steps; the environment writes every observation into the same array."""
 
-    action_space, observation_space = Discrete(2), None
+    action_space = Discrete(2)
+    observation_space = None
 
     def reset(self, *, seed=None):
-        self._place, self._steps = np.array([float(seed % 5), 0.0]), 0
+        self._place = np.array([float(seed % 5), 0.0])
+        self._steps = 0
         return self._place, {}
 
     def step(self, action):
@@ -61,7 +66,12 @@ class Spy(Faulty):
 
     def learn(self, data):
         whole = data.transitions()
-        self.given += [data.arms, tuple(whole), *(vars_of(each) for each in data.since(0)), *(vars_of(e) for e in data.by("a"))]
+        self.given += [
+            data.arms,
+            tuple(whole),
+            *(vars_of(each) for each in data.since(0)),
+            *(vars_of(e) for e in data.by("a")),
+        ]
         self.given += [tuple(transition) for transition in data[0].transitions()]
 
     def log_probs(self, observations, actions):
@@ -125,7 +135,7 @@ def test_a_member_cannot_add_to_the_shared_data():
 
     learners = [Vandal("adds"), Loader("loads"), Faulty("good")]
     episodes = run(Points(), learners, ESBAS(["adds", "loads", "good"]), episodes=8)
-    faults = {(fault.arm, fault.where) for record in episodes for fault in record.faults}
+    faults = {(fault.learner, fault.where) for record in episodes for fault in record.faults}
     assert faults == {("adds", "learn"), ("loads", "learn")}
     assert len(episodes.data) == 8
 
@@ -184,7 +194,10 @@ def updates(observation):
     observation.update(place=0)
 
 
-@pytest.mark.parametrize("damage", [writes_into_the_array, writes_deep_inside, replaces_an_entry, removes_an_entry, updates])
+@pytest.mark.parametrize(
+    "damage",
+    [writes_into_the_array, writes_deep_inside, replaces_an_entry, removes_an_entry, updates],
+)
 def test_observations_of_several_parts_are_read_only_too(damage):
     class Vandal(Faulty):
         def act(self, observation, rng):
@@ -193,14 +206,25 @@ def test_observations_of_several_parts_are_read_only_too(damage):
 
     episodes = run(Composite(), [Vandal("bad"), Faulty("good")], Fixed(["bad", "good"]), episodes=1)
     record = next(episodes)
-    assert [(fault.arm, fault.where) for fault in record.faults] == [("bad", "act")]
+    assert [(fault.learner, fault.where) for fault in record.faults] == [("bad", "act")]
     for step, observation in enumerate(episodes.data[0].observations):
-        assert observation["place"][1] == observation["pair"][1]["deep"][1] == observation["list"][0][1] == step
+        assert (
+            observation["place"][1]
+            == observation["pair"][1]["deep"][1]
+            == observation["list"][0][1]
+            == step
+        )
 
 
 def test_copies_of_read_only_dictionaries_can_be_changed():
     original = ReadOnlyDict(place=1)
-    for make in (dict, copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each)), lambda each: each | {}):
+    for make in (
+        dict,
+        copy.copy,
+        copy.deepcopy,
+        lambda each: pickle.loads(pickle.dumps(each)),
+        lambda each: each | {},
+    ):
         changed = make(original)
         changed["place"] = 2
     assert original == {"place": 1}
@@ -216,7 +240,9 @@ class Clipping(gymnasium.ActionWrapper):
 
 def test_the_stored_action_is_the_one_that_was_chosen():
     env = Clipping(gymnasium.make("Pendulum-v1", max_episode_steps=3))
-    episodes = run(env, [Constant("a", lambda _: np.array([0.5], np.float32))], Fixed("a"), episodes=1)
+    episodes = run(
+        env, [Constant("a", lambda _: np.array([0.5], np.float32))], Fixed("a"), episodes=1
+    )
     next(episodes)
     assert episodes.data[0].actions.tolist() == [[0.5]] * 3
 
@@ -228,7 +254,12 @@ def test_an_action_buffer_that_a_policy_uses_again_is_copied():
         buffer[0] += 0.1
         return buffer
 
-    episodes = run(gymnasium.make("Pendulum-v1", max_episode_steps=3), [Constant("a", count)], Fixed("a"), episodes=1)
+    episodes = run(
+        gymnasium.make("Pendulum-v1", max_episode_steps=3),
+        [Constant("a", count)],
+        Fixed("a"),
+        episodes=1,
+    )
     next(episodes)
     assert episodes.data[0].actions.ravel().tolist() == pytest.approx([0.1, 0.2, 0.3])
 
@@ -240,6 +271,11 @@ def test_a_list_that_a_policy_uses_again_is_copied():
         buffer[0] += 0.1
         return buffer
 
-    episodes = run(gymnasium.make("Pendulum-v1", max_episode_steps=3), [Constant("a", count)], Fixed("a"), episodes=1)
+    episodes = run(
+        gymnasium.make("Pendulum-v1", max_episode_steps=3),
+        [Constant("a", count)],
+        Fixed("a"),
+        episodes=1,
+    )
     next(episodes)
     assert episodes.data[0].actions.ravel().tolist() == pytest.approx([0.1, 0.2, 0.3])

@@ -1,1 +1,4 @@
-"""AgileRL's evolutionary population on tasks of the control benchmark. It needs an environment of its own: `make agilerl`."""
+"""AgileRL's evolutionary population on tasks of the control benchmark.
+
+It needs a separate virtual environment: `make agilerl`.
+"""

@@ -1,4 +1,7 @@
-"""An evolutionary population of AgileRL's DQNs, trained within a budget of environment steps that includes its evaluations."""
+"""An evolutionary population of AgileRL's DQNs.
+
+It is trained within a budget of environment steps that includes its evaluations.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,9 +23,13 @@ from esbas import seeding
 
 AGENTS = 6
 GENERATIONS = 10
-"""At most, since evaluations also take steps: each agent trains for the 1 / (AGENTS * GENERATIONS)th part of the budget, then for
-the rest of its episode, before the next selection."""
-DEFAULTS = {"gamma": 0.99, "double": True}  # of this package's DQN, for options that the protocol leaves out
+"""At most, since evaluations also take steps.
+
+Before the next selection, each agent trains for the 1 / (AGENTS * GENERATIONS)th part of the
+budget, then for the rest of its episode.
+"""
+# Defaults of this package's DQN, for options that the protocol leaves out.
+DEFAULTS = {"gamma": 0.99, "double": True}
 
 
 class CountedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -33,7 +40,8 @@ class CountedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[Any, Any], seed: int) -> None:
         super().__init__(env)
-        self.steps, self._seed = 0, seed
+        self.steps = 0
+        self._seed = seed
         self.starts: list[int] = []
         self.returns: list[float] = []
 
@@ -57,30 +65,44 @@ class GreedyPolicy:
         self._agent = agent
         agent.set_training_mode(False)
 
-    def act(self, observation: Any, rng: np.random.Generator) -> int:  # noqa: ARG002  # it acts without chance
+    def act(self, observation: Any, rng: np.random.Generator) -> int:
+        del rng  # it acts without chance
         return int(self._agent.get_action(observation[None])[0])
 
 
 class Evolution:
-    """Training, evaluation, selection and mutation, as in AgileRL's `train_off_policy`, with two differences.
+    """Training, evaluation, selection and mutation, as in AgileRL's `train_off_policy`.
 
-    Agents finish the episode that they have begun, so that every return in the curve is that of a whole episode, and
-    epsilon depends on the steps of all agents together, as for all members in the benchmark.
+    There are two differences. Agents finish the episode that they have begun, so that every return
+    in the curve is that of a whole episode, and epsilon depends on the steps of all agents
+    together, as for all learners in the benchmark.
 
     Args:
-        env: the task.
-        member: the options of this package's DQN that the agents start from.
-        capacity: of the replay memory, which all agents share.
+        env: the environment.
+        options: the options of this package's DQN that the agents start from.
+        buffer_size: of the replay memory, which all agents share.
         steps: the budget.
         seed: of everything that is random.
     """
 
-    def __init__(self, env: CountedEnv, member: Mapping[str, Any], *, capacity: int, steps: int, seed: int) -> None:
-        self.env, self.steps, self._options = env, steps, DEFAULTS | dict(member)
-        self._memory = ReplayBuffer(max_size=capacity)
-        chances, selection = MutationProbabilities(), TournamentSelectionSpec()
+    def __init__(
+        self,
+        env: CountedEnv,
+        options: Mapping[str, Any],
+        *,
+        buffer_size: int,
+        steps: int,
+        seed: int,
+    ) -> None:
+        self.env = env
+        self.steps = steps
+        self._options = DEFAULTS | dict(options)
+        self._memory = ReplayBuffer(max_size=buffer_size)
+        chances = MutationProbabilities()
+        selection = TournamentSelectionSpec()
         short_seed = seeding.integer(seed, "agilerl") % 2**32
-        self._mutations = Mutations(  # it also seeds the global generators of NumPy and PyTorch, which AgileRL draws from
+        # It also seeds the global generators of NumPy and PyTorch, which AgileRL draws from
+        self._mutations = Mutations(
             no_mutation=chances.no_mut,
             architecture=chances.arch_mut,
             new_layer_prob=chances.new_layer,
@@ -94,8 +116,12 @@ class Evolution:
         self.generations = 0
 
     def run(self) -> Any:
-        """Spend the budget. Returns the agent that was best in the last evaluation; before the first one, any agent."""
-        elite, population = self._population[0], self._mutations.mutation(self._population, pre_training_mut=True)
+        """Spend the budget, and return the agent that was best in the last evaluation.
+
+        If there was no evaluation, it is any agent.
+        """
+        elite = self._population[0]
+        population = self._mutations.mutation(self._population, pre_training_mut=True)
         while self.env.steps < self.steps:
             for agent in population:
                 self._train(agent)
@@ -111,26 +137,33 @@ class Evolution:
         return elite
 
     def _new_agent(self, number: int, seed: int) -> Any:
-        own, sizes = self._options, map(spaces.flatdim, (self.env.observation_space, self.env.action_space))
-        network = EvolvableMLP(*sizes, list(own["hidden"]), random_seed=seed + number)
+        own = self._options
+        inputs = spaces.flatdim(self.env.observation_space)
+        outputs = spaces.flatdim(self.env.action_space)
+        network = EvolvableMLP(inputs, outputs, list(own["hidden"]), random_seed=seed + number)
         return DQN(
             self.env.observation_space,
             self.env.action_space,
             index=number,
             actor_network=network,
-            batch_size=own["batch"],
-            lr=own["rate"],
-            learn_step=own["train_every"],
+            batch_size=own["batch_size"],
+            lr=own["learning_rate"],
+            learn_step=own["train_freq"],
             gamma=own["gamma"],
-            tau=1 / own["sync_every"],  # AgileRL moves target networks by a small step after each update instead of copying
+            # AgileRL moves target networks by a small step after each update instead of copying.
+            tau=1 / own["sync_every"],
             double=own["double"],
         )
 
     def _train(self, agent: Any) -> None:
-        """The agent's part of a generation. All agents fill the memory; an agent learns while it acts."""
+        """Train the agent for its part of a generation.
+
+        All agents fill the memory; an agent learns while it acts.
+        """
         agent.set_training_mode(True)
         agent.init_training_step(True)
-        began, share = self.env.steps, self.steps // (AGENTS * GENERATIONS)
+        began = self.env.steps
+        share = self.steps // (AGENTS * GENERATIONS)
         while self.env.steps - began < share and self.env.steps < self.steps:
             observation, _ = self.env.reset()
             over = False
@@ -138,14 +171,24 @@ class Evolution:
                 action = agent.get_action(observation[None], self._epsilon())[0]
                 following, reward, terminated, truncated, _ = self.env.step(int(action))
                 self._remember(observation, action, reward, following, terminated)
-                observation, over = following, terminated or truncated
-                if self.env.steps % agent.learn_step == 0 and len(self._memory) > self._first_size(agent):
+                observation = following
+                over = terminated or truncated
+                due = self.env.steps % agent.learn_step == 0
+                if due and len(self._memory) > self._first_size(agent):
                     agent.learn(self._memory.sample(agent.batch_size))
         agent.finalize_training_step(self.env.steps - began)
 
-    def _remember(self, observation: Any, action: Any, reward: Any, following: Any, terminated: bool) -> None:
-        columns = {"obs": observation, "action": action, "reward": reward, "next_obs": following, "done": terminated}
-        rows = transition_to_tensordict(Transition(**{name: np.asarray(value)[None] for name, value in columns.items()}))
+    def _remember(
+        self, observation: Any, action: Any, reward: Any, following: Any, terminated: bool
+    ) -> None:
+        transition = Transition(
+            obs=np.asarray(observation)[None],
+            action=np.asarray(action)[None],
+            reward=np.asarray(reward)[None],
+            next_obs=np.asarray(following)[None],
+            done=np.asarray(terminated)[None],
+        )
+        rows = transition_to_tensordict(transition)
         rows.batch_size = torch.Size([1])
         self._memory.add(rows)
 
@@ -154,4 +197,5 @@ class Evolution:
 
     def _epsilon(self) -> float:
         first, last, steps = self._options["epsilon"]
-        return float(first + (last - first) * min(self.env.steps / steps, 1.0))
+        progress = min(self.env.steps / steps, 1.0)
+        return float(first + (last - first) * progress)

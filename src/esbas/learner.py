@@ -1,4 +1,7 @@
-"""Learners (the paper's α), their policies (π), and the portfolio of them. The contracts, with every optional member."""
+"""Learners (the paper's α), their policies (π), and the portfolio of them.
+
+The contracts list every optional method and attribute.
+"""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -6,17 +9,20 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from esbas import spaces
-from esbas.columns import Array
+from esbas._internal import spaces
+from esbas._internal.columns import Array
 from esbas.errors import InvalidValueError, SpaceError, require
 from esbas.trajectory import TrajectorySet, Transition
 
 
 class Policy(Protocol):
-    """Chooses actions (the paper's π). Only `act` is required; see `OptionalPolicyMethods` for the rest."""
+    """Chooses actions (the paper's π).
+
+    Only `act` is required; see `OptionalPolicyMethods` for the rest.
+    """
 
     def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        """The action to take. `observation` is read-only."""
+        """Return the action to take. `observation` is read-only."""
         ...
 
 
@@ -24,36 +30,43 @@ class OptionalPolicyMethods(Protocol):
     """What a policy may also have. Leave out what it cannot provide."""
 
     def start(self) -> Policy | None:
-        """Called before each episode. If it returns an object, that object acts in this episode; otherwise the policy does.
+        """Start an episode, and return the object that acts in it; None: the policy itself.
 
-        A policy with a memory within an episode returns a new object with a memory of its own, so that several episodes can run
-        at the same time.
+        A policy with a memory within an episode returns a new object with a separate memory, so
+        that several episodes can run at the same time.
         """
         ...
 
     def act_with_log_prob(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
-        """The action that `act` would take, and its log-probability (the log-density for continuous actions)."""
+        """Return the action that `act` would take, and its log-probability.
+
+        For continuous actions, that is the log-density.
+        """
         ...
 
     def log_probs(self, observations: Array, actions: Array) -> Array:
-        """The log-probabilities of all actions of a trajectory, (T,), in one call; -inf for actions it would never take."""
+        """Return the log-probabilities of all actions of a trajectory, (T,).
+
+        -inf for actions that the policy would never take.
+        """
         ...
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """An off-policy algorithm (the paper's α): data in, policy out. Its policy changes only inside `learn` or `step`.
+    """An off-policy algorithm (the paper's α): data in, policy out.
 
-    It has `learn`, `step`, both, or, if it is `stationary`, neither: see `OptionalLearnerMethods`. It may also have the
-    attributes `observation_space` and `action_space`, which must equal those of the environment, and `time_limit`, the seconds
-    that one of its learning calls may take.
+    Its policy changes only inside `learn` or `step`. It has `learn`, `step`, both, or, if it is
+    `stationary`, neither: see `OptionalLearnerMethods`. It may also have the attributes
+    `observation_space` and `action_space`, which must equal those of the environment, and
+    `learn_timeout`, the seconds that one of its learning calls may take.
     """
 
     name: str
     stationary: bool  # a constant algorithm: it never learns
 
     def policy(self) -> Policy:
-        """The current policy."""
+        """Return the current policy."""
         ...
 
 
@@ -61,7 +74,10 @@ class OptionalLearnerMethods(Protocol):
     """What a learner may also have. Leave out what it cannot provide."""
 
     def learn(self, data: TrajectorySet) -> None:
-        """Learn from all trajectories so far, which are read-only. Called when an epoch starts; online, before each episode."""
+        """Learn from all trajectories so far, which are read-only.
+
+        Called when an epoch starts; online, before each episode.
+        """
         ...
 
     def step(self, transition: Transition) -> None:
@@ -69,11 +85,11 @@ class OptionalLearnerMethods(Protocol):
         ...
 
     def greedy_policy(self) -> Policy:
-        """The current policy without exploration, used for evaluation."""
+        """Return the current policy without exploration, used for evaluation."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that changes, as arrays and plain data."""
+        """Return everything that changes, as arrays and plain data."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -81,27 +97,40 @@ class OptionalLearnerMethods(Protocol):
         ...
 
     def policy_state(self) -> dict[str, Any]:
-        """What acting needs, as arrays and plain data, without replay memory and optimiser. Without it, `state_dict` is used."""
+        """Return what acting needs, as arrays and plain data, without replay memory and optimizer.
+
+        Without this method, `state_dict` is used.
+        """
         ...
 
     def load_policy_state(self, state: dict[str, Any]) -> None:
-        """Act as the learner that returned this `policy_state`, and learn from there; schedules start anew."""
+        """Act as the learner that returned this `policy_state`, and learn from there.
+
+        Schedules start anew.
+        """
         ...
 
     def metrics(self) -> dict[str, float]:
-        """Numbers that describe its learning, such as "loss", "epsilon", "mean Q" and "TD error". Must be fast."""
+        """Return numbers that describe the learning, such as "loss", "epsilon" and "TD error".
+
+        Must be fast.
+        """
         ...
 
 
 def _methods(protocol: type) -> tuple[str, ...]:
-    return tuple(name for name, member in vars(protocol).items() if callable(member) and not name.startswith("_"))
+    names = []
+    for name, value in vars(protocol).items():
+        if callable(value) and not name.startswith("_"):
+            names.append(name)
+    return tuple(names)
 
 
 POLICY_METHODS = _methods(OptionalPolicyMethods)
 """The names of a policy's optional methods."""
 LEARNER_METHODS = _methods(OptionalLearnerMethods)
 """The names of a learner's optional methods."""
-LEARNER_ATTRIBUTES = "observation_space", "action_space", "time_limit"
+LEARNER_ATTRIBUTES = ("observation_space", "action_space", "learn_timeout")
 """The names of a learner's optional attributes."""
 
 
@@ -130,13 +159,14 @@ class Portfolio:
 
     def __init__(self, learners: Iterable[Learner]) -> None:
         self._learners = list(learners)
-        require(len(self._learners) > 0, "a portfolio has at least one learner", "add one", learners=self._learners)
+        require(len(self._learners) > 0, "`learners` must not be empty.")
         for learner in self._learners:
             _check(learner)
-        names = self.names
-        for name in names:
-            if names.count(name) > 1:
-                raise InvalidValueError(f"learners must have different names, but two are named {name!r}: rename one")
+        for name in self.names:
+            require(
+                self.names.count(name) == 1,
+                f"Learners must have different names, but two are named {name!r}: rename one.",
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,13 +174,19 @@ class Portfolio:
         return tuple(learner.name for learner in self._learners)
 
     def check_spaces(self, env: Any) -> None:
-        """Raise a SpaceError unless every learner that declares its spaces has those of the environment."""
+        """Raise a SpaceError if a learner declares other spaces than those of the environment."""
         for learner in self._learners:
             for kind in ("observation_space", "action_space"):
-                own, given = getattr(learner, kind, None), getattr(env, kind, None)
-                if own is not None and given is not None and not spaces.same(own, given):
-                    message = f"the {kind} of learner {learner.name!r} must be the environment's, {given}, but is {own}"
-                    raise SpaceError(f"{message}: build the learner for this environment, or leave it out")
+                own = getattr(learner, kind, None)
+                given = getattr(env, kind, None)
+                if own is None or given is None:
+                    continue
+                if not spaces.same(own, given):
+                    raise SpaceError(
+                        f"The {kind} of learner {learner.name!r} must be the environment's, "
+                        f"{given}, but is {own}: build the learner for this environment, "
+                        "or leave it out."
+                    )
 
     def __len__(self) -> int:
         return len(self._learners)
@@ -163,11 +199,14 @@ class Portfolio:
 
 
 def _check(learner: Any) -> None:
-    if not (isinstance(learner, Learner) and isinstance(learner.name, str) and callable(learner.policy)):
+    has_parts = isinstance(learner, Learner)
+    if not has_parts or not isinstance(learner.name, str) or not callable(learner.policy):
         raise InvalidValueError(
-            f"a learner must have `name`, `stationary` and `policy()`, but got {learner!r}: see esbas.Learner"
+            f"A learner must have `name`, `stationary` and `policy()`, but got {learner!r}: "
+            "see esbas.Learner."
         )
     if not (learner.stationary or hasattr(learner, "learn") or hasattr(learner, "step")):
         raise InvalidValueError(
-            f"learner {learner.name!r} must have `learn` or `step`, but has neither: add one, or set `stationary`"
+            f"Learner {learner.name!r} must have `learn` or `step`, but has neither: "
+            "add one, or set `stationary`."
         )

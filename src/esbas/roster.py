@@ -1,27 +1,26 @@
-"""The paper's first promise: an algorithm that fails is dismissed for a while, and the run continues with the others.
+"""The learners that take part in a run.
 
-This file stands beside the loop: as long as all learners work, the loop only reads the attributes of its members.
+A learner that fails is dismissed for a while, and the run continues with the others. A fault is an
+`Exception` that a learner raises, or an action outside the action space. Anything else, such as
+Ctrl-C or `sys.exit`, ends the run.
 """
 
 import contextlib
-import os
-import signal
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from esbas import archive, limits, schema, spaces
-from esbas.columns import Array
+from esbas._internal import archive, limits, schema, spaces
+from esbas._internal.columns import Array
+from esbas._internal.schema import COUNT, Number
 from esbas.errors import FileError, SaveFileError, describe
 from esbas.learner import Learner, Policy
-from esbas.schema import COUNT, Number
 from esbas.trajectory import Trajectory, TrajectorySet, Transition
 
-LONGEST_DISMISSAL = 1024
+LONGEST_DISMISSAL = 1024  # episodes
 
 Act = Callable[[Any, np.random.Generator], tuple[Any, float]]
 """Chooses an action: (observation, rng) -> action and its log-probability."""
@@ -31,230 +30,267 @@ Act = Callable[[Any, np.random.Generator], tuple[Any, float]]
 class Fault:
     """What a learner did wrong, and for how many episodes it is dismissed."""
 
-    arm: str
+    learner: str
     where: str  # "learn", "step", "policy", "act", "log_probs" or "state_dict"
     message: str
     dismissed: int
 
 
-class Member:
-    """A learner in a run, its calls with their time limits, its current policy and its faults.
+_FAULT = {"learner": str, "where": str, "message": str, "dismissed": COUNT}
+_SAVED_LEARNER = {
+    "learner": object,
+    "fault": schema.AnyOf(_FAULT, None),
+    "learnt": COUNT,
+    "strikes": Number(min=0, max=10**6, whole=True),  # a dismissal is computed as a power of 2
+    "away_until": COUNT,
+}
+
+
+class RosterLearner:
+    """A learner in a run: its calls with their time limits, its current policy and its faults.
 
     Attributes:
-        learn: learns from all trajectories, or None: it is stationary, or it learns from each transition.
+        original: the learner as it was passed to the run.
+        name: its name, which is the name of its arm.
+        learn: learns from all trajectories. None if the learner is stationary, or learns from each
+            transition.
         step: learns from one transition, or None.
         new_policy: returns the current policy of the learner.
-        policy: the last good policy, None if there is none.
+        policy: the last good policy, or None.
+        learnt: the trajectories that it has learnt from, if it only has `step`.
+        strikes: its faults that led to a dismissal.
+        away_until: the number of the last episode for which it is dismissed.
     """
 
-    def __init__(self, learner: Learner, *, online: bool, time_limit: float | None) -> None:
-        self.learner, self.name = learner, learner.name
-        own = getattr(learner, "time_limit", None)
-        seconds = time_limit if own is None else own
+    def __init__(self, learner: Learner, *, online: bool, learn_timeout: float | None) -> None:
+        self.original: Any = learner
+        self.name = learner.name
+        seconds = getattr(learner, "learn_timeout", None)
+        if seconds is None:
+            seconds = learn_timeout
         if hasattr(learner, "limit_calls"):  # it can enforce a limit better than a timer can
             learner.limit_calls(seconds)
             seconds = None
-        steps = online and hasattr(learner, "step") and not learner.stationary
-        learns = not steps and not learner.stationary
-        self.step: Callable[[Transition], None] | None = limits.limited(learner.step, seconds) if steps else None  # type: ignore[attr-defined]
-        lesson = learner.learn if hasattr(learner, "learn") else self._step_through
-        self.learn: Callable[[TrajectorySet], None] | None = limits.limited(lesson, seconds) if learns else None
+        self.step: Callable[[Transition], None] | None = None
+        self.learn: Callable[[TrajectorySet], None] | None = None
+        if not learner.stationary:
+            if online and hasattr(learner, "step"):
+                self.step = limits.limited(learner.step, seconds)
+            elif hasattr(learner, "learn"):
+                self.learn = limits.limited(learner.learn, seconds)
+            else:
+                self.learn = limits.limited(self._step_through, seconds)
         self.new_policy: Callable[[], Policy] = limits.limited(learner.policy, seconds)
         self.policy: Policy | None = None
-        self.learnt = 0  # trajectories that it has learnt from, if it only has `step`
+        self.learnt = 0
         self.strikes = 0
-        self.away_until = 0  # number of the last episode for which it is dismissed
+        self.away_until = 0
         self.try_policy()
 
     def try_policy(self) -> None:
-        """Get the policy; errors outside an episode are ignored, and the policy is requested again when it is needed."""
-        process = os.getpid()
-        try:
+        """Get the policy. If that fails, it is requested again in the episode that needs it."""
+        with contextlib.suppress(Exception):
             self.policy = self.new_policy()
-        except BaseException as error:
-            end_fork(process)
-            raise_unless_fault(error)
-        end_fork(process)
+
+    def require_savable(self) -> None:
+        """Raise a SaveFileError if the learner has no methods to save and load its state."""
+        if not (hasattr(self.original, "state_dict") and hasattr(self.original, "load_state_dict")):
+            raise SaveFileError(
+                f"A learner needs `state_dict` and `load_state_dict` to be saved, but "
+                f"{self.name!r} does not have both: add them; states are arrays and plain data."
+            )
 
     def _step_through(self, data: TrajectorySet) -> None:
-        """For learners that only have `step`: pass them what is new, transition by transition."""
+        """Pass what is new, transition by transition, to a learner that only has `step`."""
         for trajectory in data.since(self.learnt):
             self.learnt += 1
             for transition in trajectory.transitions():
-                self.learner.step(transition)  # type: ignore[attr-defined]  # a portfolio's learner has learn or step
+                self.original.step(transition)
 
 
 class Roster:
-    """The members of a run, and which of them may act.
+    """The learners of a run, and which of them may act.
 
-    The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024). It is neither chosen nor trained then, unless
-    all are dismissed: then all may be chosen.
+    The n-th fault of a learner dismisses it for 2^(n-1) episodes (at most 1,024). It is neither
+    chosen nor trained then, unless all are dismissed: then all may be chosen.
+
+    Attributes:
+        learners: all learners, by name.
+        present: those that are not dismissed in this episode.
+        actions: the allowed actions, see `spaces.allowed_actions`.
+        number: the number of the current episode.
+        faults: what went wrong in the current episode.
     """
 
-    def __init__(self, learners: Iterable[Learner], *, action_space: Any, online: bool, time_limit: float | None = None) -> None:
-        self._online, self._time_limit = online, time_limit
+    def __init__(
+        self,
+        learners: Iterable[Learner],
+        *,
+        action_space: Any,
+        online: bool,
+        learn_timeout: float | None = None,
+    ) -> None:
+        self._online = online
+        self._learn_timeout = learn_timeout
         self._action_space = action_space
         self.actions = spaces.allowed_actions(action_space)
-        self.number = 1  # of the current episode
-        self.process = os.getpid()  # that plays the current episode
-        self.faults: list[Fault] = []  # of the current episode
-        self.faults_of_saving: list[Fault] = []  # since then; the next record contains them
-        self.members: dict[str, Member] = {}
-        self.present: list[Member] = []  # not dismissed in this episode
-        self.dismissed = False  # whether any member is
+        self.number = 1
+        self.faults: list[Fault] = []
+        # What went wrong when the run was saved; the record of the next episode contains it.
+        self._faults_of_saving: list[Fault] = []
+        self.learners: dict[str, RosterLearner] = {}
+        self.present: list[RosterLearner] = []
+        self._any_dismissed = False
         for learner in learners:
             self.add(learner)
 
     def add(self, learner: Learner) -> None:
-        self.members[learner.name] = Member(learner, online=self._online, time_limit=self._time_limit)
-        self.begin_episode()
+        """Add a learner, which is present at once."""
+        self.learners[learner.name] = RosterLearner(
+            learner, online=self._online, learn_timeout=self._learn_timeout
+        )
+        self._update_present()
 
     def remove(self, name: str) -> None:
-        del self.members[name]
-        self.begin_episode()
+        """Remove the learner with this name."""
+        del self.learners[name]
+        self._update_present()
 
-    def begin_episode(self) -> None:
-        """Find out which members are dismissed in episode `number`."""
-        self.present = [member for member in self.members.values() if self.number > member.away_until]
-        self.dismissed = len(self.present) < len(self.members)
+    def begin_episode(self, number: int) -> None:
+        """Start the episode with this number: dismissals may end, and there are no faults yet."""
+        self.number = number
+        self.faults = self._faults_of_saving
+        self._faults_of_saving = []
+        if self._any_dismissed:
+            self._update_present()
+
+    def _update_present(self) -> None:
+        self.present = []
+        for learner in self.learners.values():
+            if self.number > learner.away_until:
+                self.present.append(learner)
+        self._any_dismissed = len(self.present) < len(self.learners)
 
     def available(self) -> list[str] | None:
-        """The names of the members that may be chosen; None for all, also if all are dismissed."""
-        return [member.name for member in self.present] or None
+        """Return the names of the learners that may be chosen; None for all."""
+        if not self._any_dismissed or not self.present:
+            return None
+        return [learner.name for learner in self.present]
 
-    def blame(self, member: Member, where: str, error: BaseException | str) -> None:
-        """Record a fault and dismiss the member. Only the first fault in an episode extends the dismissal.
+    def dismiss(self, learner: RosterLearner, where: str, fault: Exception | str) -> None:
+        """Record a fault and dismiss the learner.
 
-        Errors that are not the member's fault, such as Ctrl-C, are raised again.
+        Only the first fault in an episode extends the dismissal.
+
+        Args:
+            learner: the one that failed.
+            where: the method, see `Fault`.
+            fault: the error, or a text about what the learner did.
         """
-        end_fork(self.process)
-        raise_unless_fault(error)
-        if member.away_until <= self.number:
-            member.strikes += 1
-            member.away_until = self.number + min(2 ** (member.strikes - 1), LONGEST_DISMISSAL)
-        self.faults.append(Fault(member.name, where, describe(error), member.away_until - self.number))
-        self.present = [other for other in self.present if other is not member]
-        self.dismissed = True
+        if learner.away_until <= self.number:
+            learner.strikes += 1
+            episodes = min(2 ** (learner.strikes - 1), LONGEST_DISMISSAL)
+            learner.away_until = self.number + episodes
+        left = learner.away_until - self.number
+        self.faults.append(Fault(learner.name, where, describe(fault), left))
+        # A new list, because callers may iterate over the old one.
+        self.present = [other for other in self.present if other is not learner]
+        self._any_dismissed = True
 
     def log_probs(self, trajectory: Trajectory, arm: str) -> Array | None:
-        """Log-probabilities of a trajectory's actions under the arm's policy, (T,); None if it cannot compute them."""
-        member = self.members[arm]
+        """Return the log-probabilities of a trajectory's actions under the policy of an arm, (T,).
+
+        None if the policy cannot compute them.
+        """
+        learner = self.learners[arm]
         try:
-            compute = getattr(member.policy, "log_probs", None)
+            compute = getattr(learner.policy, "log_probs", None)
             if compute is None:
                 return None
             found = np.asarray(compute(trajectory.observations[:-1], trajectory.actions), float)
-            if found.shape != (len(trajectory),):
-                raise TypeError(f"log_probs returned an array of shape {found.shape} for {len(trajectory)} actions")
-        except BaseException as error:
-            self.blame(member, "log_probs", error)
+            steps = len(trajectory)
+            if found.shape != (steps,):
+                raise TypeError(
+                    f"log_probs returned an array of shape {found.shape} for {steps} actions"
+                )
+        except Exception as error:
+            self.dismiss(learner, "log_probs", error)
             return None
         return found
 
     def random_act(self, observation: Any, rng: np.random.Generator) -> tuple[Any, float]:
-        """Acts if all members have failed."""
+        """Act at random, when all learners have failed."""
         del observation
-        return spaces.random_action(self._action_space, rng), spaces.uniform_log_prob(self._action_space)
+        action = spaces.random_action(self._action_space, rng)
+        return action, spaces.uniform_log_prob(self._action_space)
+
+    def require_savable(self) -> None:
+        """Raise a SaveFileError if a learner has no methods to save and load its state."""
+        for learner in self.learners.values():
+            learner.require_savable()
 
     def state_dict(self) -> dict[str, Any]:
-        """The learners' own states and their faults so far.
+        """Return the states of the learners and their faults so far.
 
-        A learner whose `state_dict` fails is blamed. The state contains its fault instead, and a resumed run starts with the
-        learner as it was built.
+        A learner whose `state_dict` fails is dismissed. The state contains its fault instead, and a
+        resumed run starts with the learner as it was built.
         """
-        return {name: self._state_of(member) for name, member in self.members.items()}
+        return {name: self._state_of(learner) for name, learner in self.learners.items()}
 
-    def _state_of(self, member: Member) -> dict[str, Any]:
-        state: dict[str, Any] = {"learner": None, "fault": None}
-        learner, self.process = _savable(member.learner), os.getpid()
+    def _state_of(self, learner: RosterLearner) -> dict[str, Any]:
+        learner.require_savable()
+        state = None
+        fault = None
         try:
-            own = learner.state_dict()
-            end_fork(self.process)
-            archive.check(own)
-            state["learner"] = own
-        except FileError:  # the disk is full, for instance: no learner is to blame, and the last save file stays valid
+            found = learner.original.state_dict()
+            archive.check(found)
+            state = found
+        except FileError:
+            # The disk is full, for instance: no learner failed, and the last save file stays valid.
             raise
-        except BaseException as error:
-            self.blame(member, "state_dict", error)
+        except Exception as error:
+            self.dismiss(learner, "state_dict", error)
             fault = self.faults.pop()
-            self.faults_of_saving.append(fault)
-            state["fault"] = asdict(fault)
+            self._faults_of_saving.append(fault)
             _warn(fault, "its state is not in the save file")
-        return state | {key: getattr(member, key) for key in _SAVED}
+        return {
+            "learner": state,
+            "fault": None if fault is None else asdict(fault),
+            "learnt": learner.learnt,
+            "strikes": learner.strikes,
+            "away_until": learner.away_until,
+        }
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned. If a learner cannot load its part, all learners get their old states back."""
-        counts = {"learnt": COUNT, "strikes": Number(min=0, max=10**6, whole=True), "away_until": COUNT}
-        fault = {"arm": str, "where": str, "message": str, "dismissed": COUNT}
-        shape = {"learner": object, "fault": schema.AnyOf(fault, None)} | counts
-        schema.check(state, dict.fromkeys(self.members, shape), "the saved learners")
+    def load_state_dict(self, state: dict[str, Any], *, number: int) -> None:
+        """Restore what `state_dict` returned; episode `number` is the next one.
+
+        If a learner cannot load its part, all learners get their old states back.
+        """
+        schema.check(state, dict.fromkeys(self.learners, _SAVED_LEARNER), "the saved learners")
         with contextlib.ExitStack() as stack:
-            for name, member in self.members.items():
+            for name, learner in self.learners.items():
                 if state[name]["fault"] is None:
-                    learner = _savable(member.learner)
-                    stack.enter_context(schema.restored_on_error(learner))
-                    _load(learner, state[name]["learner"])
-        for name, member in self.members.items():
+                    learner.require_savable()
+                    stack.enter_context(schema.restored_on_error(learner.original))
+                    learner.original.load_state_dict(state[name]["learner"])
+        for name, learner in self.learners.items():
             saved = state[name]
-            for key in _SAVED:
-                setattr(member, key, saved[key])
-            if saved["fault"] is not None:  # it was not saved: it learns from all data again
-                member.learnt = 0
-                self.faults_of_saving.append(Fault(**saved["fault"]))
-                _warn(self.faults_of_saving[-1], "it starts as it was built")
-            member.try_policy()
-
-
-_SAVED = "learnt", "strikes", "away_until"
-
-
-def end_fork(process: int) -> None:
-    """End this process if it is a fork of `process` that a learner has made: it must not continue as the program."""
-    if os.getpid() != process:
-        os._exit(1)
-
-
-def raise_unless_fault(error: BaseException | str) -> None:
-    """Raise the error again if no learner is to blame: Ctrl-C, a time limit around the run, an exit in a signal handler."""
-    if isinstance(error, Exception | str):
-        return
-    if isinstance(error, KeyboardInterrupt | limits.Interruption) or _comes_from_signal(error):
-        raise error
-
-
-def _comes_from_signal(error: BaseException) -> bool:
-    """Whether a signal handler of the program raised it, for instance `sys.exit` in a handler of SIGTERM."""
-    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
-    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
-    found: list[CodeType] = []
-    trace = error.__traceback__
-    while trace is not None:
-        found.append(trace.tb_frame.f_code)
-        trace = trace.tb_next
-    return not codes.isdisjoint(found)
+            learner.learnt = saved["learnt"]
+            learner.strikes = saved["strikes"]
+            learner.away_until = saved["away_until"]
+            if saved["fault"] is not None:
+                learner.learnt = 0  # it was not saved: it learns from all data again
+                fault = Fault(**saved["fault"])
+                self._faults_of_saving.append(fault)
+                _warn(fault, "it starts as it was built")
+            learner.try_policy()
+        self.number = number
+        self._update_present()
 
 
 def _warn(fault: Fault, consequence: str) -> None:
-    """Also a warning, because there may be no further episode whose record could contain the fault."""
-    warnings.warn(f"learner {fault.arm!r} could not be saved ({fault.message}): {consequence}", stacklevel=5)
-
-
-def _load(learner: Any, state: dict[str, Any]) -> None:
-    try:
-        learner.load_state_dict(state)
-    except Exception:
-        raise
-    except BaseException as error:
-        raise_unless_fault(error)
-        raise SaveFileError(
-            f"learner {learner.name!r} must load its state, but {describe(error)}: fix its load_state_dict"
-        ) from error
-
-
-def _savable(learner: Any) -> Any:
-    if not (hasattr(learner, "state_dict") and hasattr(learner, "load_state_dict")):
-        remedy = "add both; states are arrays and plain data"
-        raise SaveFileError(
-            f"a learner must have state_dict and load_state_dict to be saved, but {learner.name!r} does not: {remedy}"
-        )
-    return learner
+    """Warn, too, because there may be no further episode whose record could contain the fault."""
+    warnings.warn(
+        f"Learner {fault.learner!r} could not be saved ({fault.message}): {consequence}.",
+        stacklevel=5,
+    )

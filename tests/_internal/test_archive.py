@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from esbas import archive
+from esbas._internal import archive
 from esbas.errors import SaveFileError
 
 STATE = {
@@ -46,12 +46,18 @@ def test_writing_leaves_no_temporary_files(path):
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ({"a": object()}, "plain data and arrays can be saved, but got object: store what it is made of"),
-        ({"a": np.array([object()])}, "arrays of numbers can be saved, but got objects"),
-        ({"a": np.array([(1, None)], dtype=[("x", int), ("y", object)])}, "arrays of numbers can be saved, but got objects"),
-        ({"a": {1: 2}}, "the keys of saved data must be text"),
-        ({"a": {"$array": 2}}, "the keys of saved data must be text other than"),
-        ({"a": {1, 2}}, "plain data and arrays can be saved, but got set"),
+        (
+            {"a": object()},
+            "Plain data and arrays can be saved, but got object: store what it is made of",
+        ),
+        ({"a": np.array([object()])}, "Arrays of numbers can be saved, but got objects"),
+        (
+            {"a": np.array([(1, None)], dtype=[("x", int), ("y", object)])},
+            "Arrays of numbers can be saved, but got objects",
+        ),
+        ({"a": {1: 2}}, "The keys of saved data must be text"),
+        ({"a": {"$array": 2}}, "The keys of saved data must be text other than"),
+        ({"a": {1, 2}}, "Plain data and arrays can be saved, but got set"),
     ],
 )
 def test_an_unsupported_state_raises_and_keeps_the_old_file(path, state, message):
@@ -77,7 +83,8 @@ def test_a_full_disk_keeps_the_old_file(path, monkeypatch):
 
 def expect_damage(path):
     with pytest.raises(
-        SaveFileError, match=r"must be a whole esbas save file, but is damaged .*: go back to an earlier copy"
+        SaveFileError,
+        match=r"must be a whole esbas save file, but is damaged .*: go back to an earlier copy",
     ) as caught:
         archive.read(path, "run")
     assert str(path) in str(caught.value)
@@ -91,14 +98,16 @@ def test_a_truncated_file_is_refused(path):
 
 
 def test_a_flipped_bit_is_detected_or_harmless(path):
-    whole, expected = path.read_bytes(), as_text(archive.read(path, "run"))
+    whole = path.read_bytes()
+    expected = as_text(archive.read(path, "run"))
     refused = 0
     for place in range(0, len(whole), 3):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << (place % 8)
         path.write_bytes(bytes(damaged))
         try:
-            assert as_text(archive.read(path, "run")) == expected  # for example, a date in the directory of the zip file
+            # for example, a date in the directory of the zip file
+            assert as_text(archive.read(path, "run")) == expected
         except SaveFileError:
             refused += 1
     assert refused > len(whole) / 3 / 2
@@ -140,7 +149,11 @@ def test_reading_never_runs_code(path):
     trap = path.with_name("sprung")
     text = json.dumps({"kind": "run", "format": archive.FORMAT, "state": {"a": {"$array": "a0"}}})
     with path.open("wb") as file:
-        np.savez(file, json=np.frombuffer(text.encode(), np.uint8), a0=np.array([Trap(trap)], dtype=object))
+        np.savez(
+            file,
+            json=np.frombuffer(text.encode(), np.uint8),
+            a0=np.array([Trap(trap)], dtype=object),
+        )
     expect_damage(path)
     path.write_bytes(pickle.dumps(Trap(trap)))
     expect_damage(path)
@@ -157,24 +170,32 @@ def _object_array(trap):
 
 
 def test_a_missing_file_raises(tmp_path):
-    with pytest.raises(SaveFileError, match=r"a save file must exist, but there is none at .*: check the path"):
+    with pytest.raises(SaveFileError, match=r"There is no save file at .*: check the path"):
         archive.read(tmp_path / "nothing", "run")
 
 
 def test_a_folder_is_not_a_save_file(tmp_path):
-    with pytest.raises(SaveFileError, match="a save file must be a file that can be read"):
+    with pytest.raises(SaveFileError, match=r"cannot be read .*: check the path"):
         archive.read(tmp_path, "run")
 
 
-@pytest.mark.parametrize(("version", "remedy"), [(3, "upgrade esbas"), (1, "continue with the version of esbas that wrote it")])
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [(3, "upgrade esbas"), (1, "continue with the version of esbas that wrote it")],
+)
 def test_another_format_is_refused(path, monkeypatch, version, remedy):
     monkeypatch.setattr(archive, "FORMAT", version)
     archive.write(path, "run", STATE)
     monkeypatch.undo()
-    with pytest.raises(SaveFileError, match=f"save files of format 2 can be read, but .* has format {version}: {remedy}"):
+    with pytest.raises(
+        SaveFileError,
+        match=f"Save files must have format 2, but .* has format {version}: {remedy}",
+    ):
         archive.read(path, "run")
 
 
 def test_a_file_of_another_kind_raises(path):
-    with pytest.raises(SaveFileError, match="must hold a study, but holds a run: give the path of a study"):
+    with pytest.raises(
+        SaveFileError, match="must hold a study, but holds a run: give the path of a study"
+    ):
         archive.read(path, "study")

@@ -1,4 +1,7 @@
-"""Files that are written completely or not at all, and errors of the file system in one sentence."""
+"""Files that are written completely or not at all.
+
+Errors of the file system in one sentence.
+"""
 
 import errno
 import os
@@ -11,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from esbas import archive
+from esbas._internal import archive
+from esbas._internal.files import file_error, write_atomically
 from esbas.errors import EsbasError, FileError
-from esbas.files import file_error, write_atomically
 
 WAIT = 300.0  # seconds: the machine may be busy
 
@@ -30,7 +33,10 @@ def failing(number):
     [
         (errno.ENOSPC, "the disk is full: free some space, then try again"),
         (errno.EDQUOT, "the disk quota is used up: free some space"),
-        (errno.EMFILE, r"too many files are open: raise the limit \(`ulimit -n`\), or use fewer jobs"),
+        (
+            errno.EMFILE,
+            r"too many files are open: raise the limit \(`ulimit -n`\), or use fewer jobs",
+        ),
         (errno.EROFS, "the disk is read-only: make it writable"),
         (errno.EACCES, "permission is denied: change its permissions"),
         (errno.EIO, "Input/output error: fix the cause"),
@@ -40,7 +46,9 @@ def test_a_failed_write_is_one_sentence_and_loses_nothing(tmp_path, monkeypatch,
     path = tmp_path / "a.npz"
     archive.write(path, "run", {"x": 1})
     monkeypatch.setattr("os.fsync", failing(number))
-    with pytest.raises(FileError, match=f"a.npz' must be readable and writable, but {sentence}") as caught:
+    with pytest.raises(
+        FileError, match=f"a.npz' must be readable and writable, but {sentence}"
+    ) as caught:
         archive.write(path, "run", {"x": 2})
     assert caught.value.errno == number
     monkeypatch.undo()
@@ -53,7 +61,10 @@ def test_a_failed_write_is_one_sentence_and_loses_nothing(tmp_path, monkeypatch,
 def test_a_full_disk_while_writing(tmp_path):
     path = tmp_path / "a"
     write_atomically(path, b"old")
-    former = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    former = (
+        resource.getrlimit(resource.RLIMIT_FSIZE),
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+    )
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, former[0][1]))
         with pytest.raises(FileError, match="larger than this process may write"):
@@ -69,13 +80,15 @@ def test_a_missing_folder_and_a_file_in_its_place(tmp_path):
     with pytest.raises(FileError, match="the folder does not exist any more: restore the folder"):
         write_atomically(tmp_path / "gone" / "a", b"")
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(FileError, match="a file is in the place of its folder"):
+    with pytest.raises(FileError, match="there is a file instead of its folder"):
         write_atomically(tmp_path / "file" / "a", b"")
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_too_many_open_files_change_nothing(tmp_path):
-    path, opened, failures = tmp_path / "a", [], []
+    path = tmp_path / "a"
+    opened = []
+    failures = []
     write_atomically(path, b"old")
     former = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -102,11 +115,13 @@ def test_too_many_open_files_change_nothing(tmp_path):
 
 def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
     path = tmp_path / "a"
-    code = f"import os, signal; from esbas.files import open_atomically as o\nwith o({str(path)!r}) as f: os.kill(os.getpid(), 9)"
+    code = "import os, signal; from esbas._internal.files import open_atomically as o\n"
+    code += f"with o({str(path)!r}) as f: os.kill(os.getpid(), 9)"
     killed = subprocess.run([sys.executable, "-c", code], timeout=WAIT, check=False)
     assert killed.returncode == -signal.SIGKILL
     (left,) = tmp_path.iterdir()
-    others = tmp_path / f".a.{os.getppid()}-1.tmp", tmp_path / ".ab.999999999.tmp"  # of a running process; of another file
+    # of a running process; of another file
+    others = tmp_path / f".a.{os.getppid()}-1.tmp", tmp_path / ".ab.999999999.tmp"
     for other in others:
         other.write_text("")
     (tmp_path / ".a.999999999.tmp").write_text("")  # as esbas 0.1 named them
@@ -116,14 +131,18 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
 
 
 def test_the_folder_is_synced_after_the_rename(tmp_path, monkeypatch):
-    events, replace, sync = [], Path.replace, os.fsync
+    events = []
+    replace = Path.replace
+    sync = os.fsync
 
     def fsync(descriptor):
         events.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
         sync(descriptor)
 
     monkeypatch.setattr("os.fsync", fsync)
-    monkeypatch.setattr("pathlib.Path.replace", lambda *paths: (events.append("rename"), replace(*paths)))
+    monkeypatch.setattr(
+        "pathlib.Path.replace", lambda *paths: (events.append("rename"), replace(*paths))
+    )
     write_atomically(tmp_path / "a", b"")
     assert events[1:] == ["rename", str(tmp_path)]
     assert events[0].endswith(".tmp")
@@ -144,4 +163,4 @@ def test_links_are_never_followed(tmp_path, monkeypatch):
 def test_an_error_without_a_path_is_a_sentence_too():
     error = file_error(OSError(errno.EMFILE, "Too many open files"))
     assert isinstance(error, EsbasError)
-    assert str(error).startswith("files must be readable and writable, but too many files are open")
+    assert str(error).startswith("Files must be readable and writable, but too many files are open")

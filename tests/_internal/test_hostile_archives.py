@@ -1,4 +1,7 @@
-"""Save files from anywhere: nothing is unpacked, waited for or allocated that the file itself does not contain."""
+"""Save files from anywhere.
+
+Nothing is unpacked, waited for or allocated that the file itself does not contain.
+"""
 
 import io
 import json
@@ -11,7 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from esbas import archive
+from esbas._internal import archive
 from esbas.errors import SaveFileError
 
 
@@ -53,38 +56,60 @@ def path(tmp_path):
 
 def test_a_fifo_is_refused_without_waiting(tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    code = f"from esbas import archive; archive.read({str(tmp_path / 'fifo')!r}, 'run')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert "SaveFileError: a save file must be a file that can be read" in done.stderr
+    code = f"from esbas._internal import archive; archive.read({str(tmp_path / 'fifo')!r}, 'run')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "is not a regular file): check the path." in done.stderr
 
 
 @pytest.mark.parametrize("place", ["/dev/null", "/dev/zero", "/", "a\0b"])
 def test_other_things_than_files_are_refused(place):
-    refused(place, match=r"a save file must be a file that can be read, but .* is not .*: check the path")
+    refused(
+        place,
+        match=r"^'.*' cannot be read .*: check the path\.$",
+    )
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_compressed_entries_are_refused(path, method):
     with_entries(path, entries_of(path), compression=method)
-    refused(path, match="damaged .*its entries are compressed or overlap")
+    refused(path, match="damaged .*its entries are compressed")
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
     path = tmp_path / "bomb"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file, file.open("json.npy", "w") as entry:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file,
+        file.open("json.npy", "w") as entry,
+    ):
         entry.write(npy(np.zeros(0, np.uint8)))
         for _ in range(200):
             entry.write(bytes(1_000_000))  # 200 MB in a file of 200 kB
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    refused(path, match="damaged .*its entries are compressed or overlap")
+    refused(path, match="damaged .*its entries are compressed")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
 
 
 def test_an_array_larger_than_its_entry_is_refused_before_it_is_allocated(path):
-    for shape in (b"(999999999999,)", b"(-6,)", b"(7,)", b"(5,)", b"(2**9,)", b"('6',)", b"6", b"(99999999999, 99999999999)"):
+    for shape in (
+        b"(999999999999,)",
+        b"(-6,)",
+        b"(7,)",
+        b"(5,)",
+        b"(2**9,)",
+        b"('6',)",
+        b"6",
+        b"(99999999999, 99999999999)",
+    ):
         header = b"{'descr': '<f8', 'fortran_order': False, 'shape': " + shape + b", }"
         header += b" " * (118 - len(header) - 1) + b"\n"
-        entry = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + np.arange(6.0).tobytes()
+        entry = (
+            b"\x93NUMPY\x01\x00"
+            + len(header).to_bytes(2, "little")
+            + header
+            + np.arange(6.0).tobytes()
+        )
         with_entries(path, [("json.npy", npy(np.frombuffer(b"{}", np.uint8))), ("a0.npy", entry)])
         refused(path)
 
@@ -153,8 +178,10 @@ def test_what_is_too_deep_or_too_large_to_read_is_not_written(tmp_path):
             archive.write(tmp_path / "deep", "run", deep)
         except SaveFileError:
             break
-        assert json.dumps(archive.read(tmp_path / "deep", "run"), default=np.ndarray.tolist)  # all that is written can be read
-        deep, levels = {"a": deep}, levels + 1
+        # all that is written can be read
+        assert json.dumps(archive.read(tmp_path / "deep", "run"), default=np.ndarray.tolist)
+        deep = {"a": deep}
+        levels = levels + 1
     assert 50 < levels < 80
 
 

@@ -1,4 +1,7 @@
-"""A call that takes too long is interrupted where possible, and otherwise checked when it returns. Other code is unaffected."""
+"""A call that takes too long is interrupted where possible, and otherwise checked when it returns.
+
+Other code is unaffected.
+"""
 
 import collections
 import itertools
@@ -11,8 +14,8 @@ from functools import partial
 import pytest
 
 from doubles import in_another_thread
+from esbas._internal.limits import limited
 from esbas.errors import InvalidValueError, TimeLimitError
-from esbas.limits import limited
 
 LIMIT = 0.2
 
@@ -44,7 +47,8 @@ def swallow_once():
 
 def compiled(seconds=0.5):
     """Blocks in compiled code, so no signal handler can run."""
-    count, start = 1_000_000, time.monotonic()
+    count = 1_000_000
+    start = time.monotonic()
     while True:
         begin = time.monotonic()
         collections.deque(itertools.repeat(None, count), maxlen=0)
@@ -83,7 +87,9 @@ def test_without_a_limit_the_function_is_returned_unchanged(seconds):
 
 @pytest.mark.parametrize("seconds", [0, -1.0, math.nan])
 def test_a_limit_is_positive(seconds):
-    with pytest.raises(InvalidValueError, match="time_limit > 0"):
+    with pytest.raises(
+        InvalidValueError, match="`learn_timeout` must be greater than 0 seconds, or None"
+    ):
         limited(spin, seconds)
 
 
@@ -93,14 +99,19 @@ def test_compiled_code_is_checked_when_it_returns():
 
 
 def test_in_another_thread_a_call_is_checked_when_it_returns():
-    short, long = (in_another_thread(partial(limited(time.sleep, seconds), 0.3)) for seconds in (LIMIT, 600.0))
+    short, long = (
+        in_another_thread(partial(limited(time.sleep, seconds), 0.3)) for seconds in (LIMIT, 600.0)
+    )
     assert isinstance(short, TimeLimitError)
     assert re.search(r"but took [\d.]+ s", str(short))
     assert long is None
 
 
 def test_an_alarm_at_the_boundary_affects_only_its_own_call():
-    """Calls that end at about the moment when the timer fires either return or raise; no exception comes later."""
+    """Calls that end at about the moment when the timer fires either return or raise.
+
+    No exception comes later.
+    """
     outcomes = []
     for k in range(300):
         try:

@@ -7,16 +7,24 @@ from hypothesis import strategies as st
 
 UNIT = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
 ANY_SIZE = UNIT | st.floats(-1000, 1000)
-KINDS = ["play"] * 4 + ["choose"] * 2 + ["pull"] * 3 + ["settle"] * 3 + ["withdraw", "add", "remove", "reset"]
+KINDS = (
+    ["play"] * 4
+    + ["choose"] * 2
+    + ["pull"] * 3
+    + ["settle"] * 3
+    + ["withdraw", "add", "remove", "reset"]
+)
 
 
 def operations(rewards=UNIT, max_size=50):
     """Operations on a bandit: the kind, a number that determines arm and round, a reward."""
-    return st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 1000), rewards), max_size=max_size)
+    return st.lists(
+        st.tuples(st.sampled_from(KINDS), st.integers(0, 1000), rewards), max_size=max_size
+    )
 
 
 class Model:
-    """The events that a naive implementation may react to. Arms are given by their present numbers."""
+    """The events that a naive implementation may react to, with the present numbers of arms."""
 
     def pull(self, ticket, arm, among=None):
         """A round starts; `among`: the arm was chosen among these."""
@@ -48,7 +56,9 @@ def replay(bandit, model, todo):
                 among = [k for k in range(bandit.n_arms) if number >> k & 1] or None
                 arm = bandit.choose(among)
                 assert arm in (among or range(bandit.n_arms))
-            ticket = bandit.pull(arm, probability=bandit.propensity(arm, among) if what == "choose" else None)
+            ticket = bandit.pull(
+                arm, probability=bandit.propensity(arm, among) if what == "choose" else None
+            )
             model.pull(ticket, arm, among)
             flying.append([ticket, arm])
             if what == "pull":
@@ -76,11 +86,16 @@ def replay(bandit, model, todo):
 
 
 class History(Model):
-    """All rounds, each with a weight that depends on how many others followed it, and statistics computed from them."""
+    """All rounds, and statistics computed from them.
+
+    The weight of a round depends on how many others followed it.
+    """
 
     def __init__(self, n_arms, weigh=lambda age, rounds: 1.0):
-        self.n_arms, self.weigh = n_arms, weigh
-        self.rounds = []  # {"ticket", "arm", "reward"}; arm None: withdrawn or forgotten; reward None: in flight
+        self.n_arms = n_arms
+        self.weigh = weigh
+        # {"ticket", "arm", "reward"}; arm None: withdrawn or forgotten; reward None: in flight
+        self.rounds = []
 
     def pull(self, ticket, arm, among=None):
         self.rounds.append({"ticket": ticket, "arm": arm, "reward": None})
@@ -108,9 +123,18 @@ class History(Model):
     def weighted(self, arm=None, settled=True):
         """(weight, reward) of the rounds of one arm or of all arms."""
         ages = range(len(self.rounds) - 1, -1, -1)
-        pairs = [(self.weigh(age, len(self.rounds)), each) for age, each in zip(ages, self.rounds, strict=True)]
-        wanted = [(w, each) for w, each in pairs if w and each["arm"] is not None and arm in (None, each["arm"])]
-        return [(w, each["reward"]) for w, each in wanted if each["reward"] is not None or not settled]
+        pairs = [
+            (self.weigh(age, len(self.rounds)), each)
+            for age, each in zip(ages, self.rounds, strict=True)
+        ]
+        wanted = [
+            (w, each)
+            for w, each in pairs
+            if w and each["arm"] is not None and arm in (None, each["arm"])
+        ]
+        return [
+            (w, each["reward"]) for w, each in wanted if each["reward"] is not None or not settled
+        ]
 
     def count(self, arm=None):
         return math.fsum(w for w, _ in self.weighted(arm, settled=False))
@@ -120,7 +144,11 @@ class History(Model):
 
     def mean(self, arm=None):
         pairs = self.weighted(arm)
-        return math.fsum(w * x for w, x in pairs) / math.fsum(w for w, _ in pairs) if pairs else math.nan
+        return (
+            math.fsum(w * x for w, x in pairs) / math.fsum(w for w, _ in pairs)
+            if pairs
+            else math.nan
+        )
 
     def mean_or_prior(self, arm):
         for mean in (self.mean(arm), self.mean()):
@@ -129,8 +157,13 @@ class History(Model):
         return 0.0
 
     def variance(self, arm):
-        pairs, mean = self.weighted(arm), self.mean(arm)
-        return math.fsum(w * (x - mean) ** 2 for w, x in pairs) / math.fsum(w for w, _ in pairs) if pairs else math.nan
+        pairs = self.weighted(arm)
+        mean = self.mean(arm)
+        return (
+            math.fsum(w * (x - mean) ** 2 for w, x in pairs) / math.fsum(w for w, _ in pairs)
+            if pairs
+            else math.nan
+        )
 
 
 def of_window(size):
@@ -144,5 +177,9 @@ def of_discount(discount):
 
 def expect_same_statistics(bandit, history):
     arms = range(bandit.n_arms)
-    assert bandit.counts.tolist() == pytest.approx([history.count(k) for k in arms], rel=1e-9, abs=1e-12)
-    assert bandit.means.tolist() == pytest.approx([history.mean(k) for k in arms], rel=1e-9, abs=1e-9, nan_ok=True)
+    assert bandit.counts.tolist() == pytest.approx(
+        [history.count(k) for k in arms], rel=1e-9, abs=1e-12
+    )
+    assert bandit.means.tolist() == pytest.approx(
+        [history.mean(k) for k in arms], rel=1e-9, abs=1e-9, nan_ok=True
+    )

@@ -9,7 +9,8 @@ from esbas.errors import InvalidValueError
 
 def test_the_index_by_hand_on_a_window():
     bandit = Agent57(2, window=3, epsilon=0.0)
-    for arm, reward in [(1, 9.0), (0, 1.0), (1, 0.5), (0, 0.0)]:  # the first round leaves the window
+    # the first round leaves the window
+    for arm, reward in [(1, 9.0), (0, 1.0), (1, 0.5), (0, 0.0)]:
         bandit.update(arm, reward)
     assert bandit.indices().tolist() == pytest.approx([0.5 + 0.5**0.5, 0.5 + 1.0])  # n = 2 and 1
     assert bandit.choose() == 1

@@ -70,19 +70,25 @@ def test_a_saved_bandit_continues_identically(name):
     twin.load_state_dict(json.loads(text))
     twin.rng.bit_generator.state = bandit.rng.bit_generator.state
     for _ in range(400):
-        arm, reward = bandit.choose(), float(rng.random())
+        arm = bandit.choose()
+        reward = float(rng.random())
         assert twin.choose() == arm
         bandit.update(arm, reward)
         twin.update(arm, reward)
     assert json.dumps(twin.state_dict()) == json.dumps(bandit.state_dict())
 
 
-REWARDS = {"at 0": [0.0], "at 1": [1.0], "mixed": np.random.default_rng(0).choice([0.0, 1.0, 0.5, 1e-300, 0.9], 997).tolist()}
+REWARDS = {
+    "at 0": [0.0],
+    "at 1": [1.0],
+    "mixed": np.random.default_rng(0).choice([0.0, 1.0, 0.5, 1e-300, 0.9], 997).tolist(),
+}
 
 
 def expect_sound(bandit, rewards):
-    """Numbers can be saved, probabilities add up to 1, means are within the range of the rewards."""
-    indices, means = bandit.indices(), bandit.means
+    """Numbers can be saved, probabilities have sum 1, means are in the range of the rewards."""
+    indices = bandit.indices()
+    means = bandit.means
     assert not np.isnan(indices).any()
     known = means[~np.isnan(means)]
     assert known.size
@@ -121,8 +127,11 @@ def test_a_million_rounds_end_in_sound_numbers(name, which):
 
 
 def test_every_docstring_names_its_source():
-    without = {"uniform", "roundrobin", "epsilongreedy", "explorethencommit", "slidingucb"}  # without a source, or from the paper
-    assert {name for name in BANDITS if not re.search(r"\b(19|20)\d\d", make_bandit(name).__doc__)} == without
+    # without a source, or from the paper
+    without = {"uniform", "roundrobin", "epsilongreedy", "explorethencommit", "slidingucb"}
+    assert {
+        name for name in BANDITS if not re.search(r"\b(19|20)\d\d", make_bandit(name).__doc__)
+    } == without
 
 
 @pytest.mark.parametrize("name", [name for name in BANDITS if not make_bandit(name).any_scale])
@@ -132,6 +141,6 @@ def test_rewards_outside_0_1_are_refused_where_they_make_no_sense(name):
         bandit.update(0, 7.0)
         return
     for reward in (-0.1, 1.1, math.nan):
-        with pytest.raises(ValueError, match="0 <= reward <= 1"):
+        with pytest.raises(ValueError, match="A reward must be between 0 and 1, but got"):
             bandit.update(0, reward)
     assert bandit.counts.tolist() == [0, 0]

@@ -36,13 +36,15 @@ def test_d3rb_by_hand():
     assert bandit.coefficients == (0.1, 0.2)
     assert bandit.indices().tolist() == pytest.approx([-0.1 * math.sqrt(20), -0.2])
     assert bandit.choose() == 1  # 0.2 < 0.447
-    play(bandit, [(1, 0.0)] * 2)  # 0.2 / sqrt(2) + 0.122 and then 0.4 / sqrt(3) + 0.101: below 0.95 both times
+    # 0.2 / sqrt(2) + 0.122 and then 0.4 / sqrt(3) + 0.101: below 0.95 both times
+    play(bandit, [(1, 0.0)] * 2)
     assert bandit.coefficients == (0.1, 0.8)
     assert bandit.choose() == 0  # 0.447 < 0.8 sqrt(3)
 
 
 def test_d3rb_compares_means():
-    # Sums over sqrt(n) instead of means would make arm 0 (mean 0.5, 100 pulls) ten times as good and reject arm 1.
+    # Sums over sqrt(n) instead of means would make arm 0 (mean 0.5, 100 pulls) ten times as good
+    # and reject arm 1.
     bandit = play(D3RB(2, d_min=0.01, c=0.01), [(0, 0.5)] * 100 + [(1, 0.5)])
     assert bandit.coefficients == (0.01, 0.01)
 
@@ -63,23 +65,29 @@ def test_ed2rb_by_hand():
     assert bandit.indices()[0] == pytest.approx(-0.1 * math.sqrt(20))
     play(bandit, [(1, 0.0)])  # estimate 1 - 0.04524 - 0.17308 = 0.782, potential clipped to 2 * 0.1
     assert bandit.indices()[1] == pytest.approx(-0.2)
-    play(bandit, [(1, 0.0)])  # estimate sqrt(2) (0.95476 - 0.12239) = 1.177, potential 1.66: clipped to 0.4
+    # estimate sqrt(2) (0.95476 - 0.12239) = 1.177, potential 1.66: clipped to 0.4
+    play(bandit, [(1, 0.0)])
     assert bandit.indices()[1] == pytest.approx(-0.4)
-    play(bandit, [(1, 1.0)])  # mean 1/3, estimate sqrt(3) (0.95476 - 0.33333 - 0.10149) = 0.901: clipped to 0.8
+    # mean 1/3, estimate sqrt(3) (0.95476 - 0.33333 - 0.10149) = 0.901: clipped to 0.8
+    play(bandit, [(1, 1.0)])
     assert bandit.indices()[1] == pytest.approx(-0.8)
-    play(bandit, [(1, 1.0)])  # mean 1/2, estimate 2 (0.95476 - 0.5 - 0.09114) = 0.727, potential twice that
+    # mean 1/2, estimate 2 (0.95476 - 0.5 - 0.09114) = 0.727, potential twice that
+    play(bandit, [(1, 1.0)])
     assert bandit.indices()[1] == pytest.approx(-1.4545015)
-    play(bandit, [(1, 1.0)] * 98)  # no evidence left: 0.1 sqrt(102) = 1.01, but potentials never decrease
+    # no evidence left: 0.1 sqrt(102) = 1.01, but potentials never decrease
+    play(bandit, [(1, 1.0)] * 98)
     assert bandit.indices()[1] == pytest.approx(-1.4545015)
 
 
 @pytest.mark.parametrize("kind", [D3RB, ED2RB])
 def test_the_size_of_rewards_changes_no_choice(kind):
-    unit, large = kind(3, d_min=0.1, c=0.2), kind(3, d_min=0.1, c=0.2)
+    unit = kind(3, d_min=0.1, c=0.2)
+    large = kind(3, d_min=0.1, c=0.2)
     large.spread = 64.0
     rng = np.random.default_rng(0)
     for _ in range(500):
-        arm, reward = unit.choose(), float(rng.random())
+        arm = unit.choose()
+        reward = float(rng.random())
         assert large.choose() == arm
         unit.update(arm, reward * (arm + 1) / 3)
         large.update(arm, 64 * reward * (arm + 1) / 3)
@@ -95,7 +103,9 @@ def test_rounds_in_flight_count_for_the_potential():
 
 
 class Naive(History):
-    d_min, c, delta = 0.05, 0.3, 0.2
+    d_min = 0.05
+    c = 0.3
+    delta = 0.2
 
     def __init__(self, n_arms):
         super().__init__(n_arms)
@@ -149,8 +159,11 @@ class NaiveED2RB(Naive):
 @pytest.mark.parametrize(("kind", "naive"), [(D3RB, NaiveD3RB), (ED2RB, NaiveED2RB)])
 @given(todo=operations(UNIT), n_arms=st.integers(1, 4))
 def test_the_potentials_follow_from_the_whole_history(kind, naive, n_arms, todo):
-    bandit, history = kind(n_arms, d_min=0.05, c=0.3, delta=0.2), naive(n_arms)
+    bandit = kind(n_arms, d_min=0.05, c=0.3, delta=0.2)
+    history = naive(n_arms)
     replay(bandit, history, todo)
     expect_same_statistics(bandit, history)
-    expected = [-history.potential(k) if history.count(k) else math.inf for k in range(bandit.n_arms)]
+    expected = [
+        -history.potential(k) if history.count(k) else math.inf for k in range(bandit.n_arms)
+    ]
     assert bandit.indices().tolist() == pytest.approx(expected, rel=1e-9)

@@ -62,9 +62,11 @@ def test_a_kept_arm_counts_with_its_own_radius():
 
 
 def test_median_elimination_by_hand():
-    # epsilon_1 = 0.05, delta_1 = 0.05: 4 / 0.0025 ln 60 = 6550.95; epsilon_2 = 0.0375, delta_2 = 0.025: 13617.75
+    # epsilon_1 = 0.05, delta_1 = 0.05: 4 / 0.0025 ln 60 = 6550.95; epsilon_2 = 0.0375, delta_2 =
+    # 0.025: 13617.75
     assert [median_elimination_pulls(stage, 0.2, 0.1) for stage in (1, 2)] == [6551, 13618]
-    bandit = MedianElimination(5, epsilon=1, delta=0.5)  # 4 / (1/16) ln 12 = 159.03, 4 / (9/256) ln 24 = 361.6
+    # 4 / (1/16) ln 12 = 159.03, 4 / (9/256) ln 24 = 361.6
+    bandit = MedianElimination(5, epsilon=1, delta=0.5)
     values = [0.3, 0.9, 0.1, 0.6, 0.2]
     for _ in range(160 * 5 - 1):
         arm = bandit.choose()
@@ -114,7 +116,9 @@ def test_explore_then_commit_follows_the_horizon():
     assert ExploreThenCommit(3, horizon=24_000).pulls == 400  # 8000^(2/3)
 
 
-@pytest.mark.parametrize("make", [SuccessiveElimination, lambda n: MedianElimination(n, epsilon=0.5), ExploreThenCommit])
+@pytest.mark.parametrize(
+    "make", [SuccessiveElimination, lambda n: MedianElimination(n, epsilon=0.5), ExploreThenCommit]
+)
 def test_the_best_arm_survives(make):
     bandit = make(3)
     rounds_until_commitment(bandit, [0.2, 0.9, 0.5])
@@ -126,7 +130,9 @@ class Elimination(History):
 
     def __init__(self, n_arms):
         super().__init__(n_arms)
-        self.survivors, self.stage, self.fresh = list(range(n_arms)), 1, [[] for _ in range(n_arms)]
+        self.survivors = list(range(n_arms))
+        self.stage = 1
+        self.fresh = [[] for _ in range(n_arms)]
 
     def rewards(self, arm):
         return [reward for _, reward in self.weighted(arm)]
@@ -138,7 +144,8 @@ class Elimination(History):
             self.test()
 
     def restart(self):
-        self.stage, self.fresh = 1, [[] for _ in range(self.n_arms)]
+        self.stage = 1
+        self.fresh = [[] for _ in range(self.n_arms)]
 
     def add(self):
         super().add()
@@ -169,9 +176,14 @@ class NaiveSuccessive(Elimination):
             self.tested = fewest
             means = {k: np.mean(self.rewards(k)) for k in self.survivors}
             radii = {
-                k: math.sqrt(math.log(5 * self.n_arms * n**2 / self.delta) / n) for k in means for n in [len(self.rewards(k))]
+                k: math.sqrt(math.log(5 * self.n_arms * n**2 / self.delta) / n)
+                for k in means
+                for n in [len(self.rewards(k))]
             }
-            if math.sqrt(math.log(5 * self.n_arms * fewest**2 / self.delta) / fewest) <= self.epsilon / 2:
+            if (
+                math.sqrt(math.log(5 * self.n_arms * fewest**2 / self.delta) / fewest)
+                <= self.epsilon / 2
+            ):
                 self.survivors = [max(self.survivors, key=means.get)]
             else:
                 best = max(means[k] - radii[k] for k in means)
@@ -184,10 +196,15 @@ class NaiveSuccessive(Elimination):
 
 class NaiveMedian(Elimination):
     def test(self):
-        if min(len(self.fresh[k]) for k in self.survivors) >= median_elimination_pulls(self.stage, 1, 0.99):
-            ranked = sorted(self.survivors, key=lambda k: (-sum(self.fresh[k]) / len(self.fresh[k]), k))
+        if min(len(self.fresh[k]) for k in self.survivors) >= median_elimination_pulls(
+            self.stage, 1, 0.99
+        ):
+            ranked = sorted(
+                self.survivors, key=lambda k: (-sum(self.fresh[k]) / len(self.fresh[k]), k)
+            )
             self.survivors = sorted(ranked[: (len(ranked) + 1) // 2])
-            self.stage, self.fresh = self.stage + 1, [[] for _ in range(self.n_arms)]
+            self.stage = self.stage + 1
+            self.fresh = [[] for _ in range(self.n_arms)]
 
 
 class NaiveCommitment(Elimination):
@@ -196,7 +213,8 @@ class NaiveCommitment(Elimination):
             self.survivors = [max(self.survivors, key=lambda k: np.mean(self.rewards(k)))]
 
 
-SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)  # sums of these are exact, so ties are exact
+# sums of these are exact, so ties are exact
+SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
 
 
 @pytest.mark.parametrize(
@@ -219,10 +237,12 @@ def test_the_survivors_follow_from_the_whole_history(make, model, n_arms, todo):
 
 def test_median_elimination_follows_from_a_long_history():
     rng = np.random.default_rng(5)
-    bandit, history = MedianElimination(6, epsilon=1, delta=0.99), NaiveMedian(6)
+    bandit = MedianElimination(6, epsilon=1, delta=0.99)
+    history = NaiveMedian(6)
     stages = [list(bandit.survivors)]
     while len(bandit.survivors) > 1:
-        arm, reward = bandit.choose(), float(rng.integers(2))
+        arm = bandit.choose()
+        reward = float(rng.integers(2))
         ticket = bandit.pull(arm)
         history.fresh[arm].append(reward)
         bandit.update(arm, reward, pull=ticket)

@@ -1,4 +1,4 @@
-"""Exp3, Exp3.S, Exp3.R and Rexp3: by hand, and against plain weights computed from the whole history."""
+"""Exp3, Exp3.S, Exp3.R and Rexp3: by hand, and against weights computed from all rounds."""
 
 import json
 import math
@@ -43,15 +43,20 @@ def test_exp3_s_by_hand():
 
 
 def test_the_parameters_follow_the_horizon():
-    assert Exp3(3, horizon=10_000).gamma == pytest.approx(math.sqrt(3 * math.log(3) / (math.e - 1) / 10_000))
+    assert Exp3(3, horizon=10_000).gamma == pytest.approx(
+        math.sqrt(3 * math.log(3) / (math.e - 1) / 10_000)
+    )
     assert Exp3(3, horizon=1).gamma == 1.0
     bandit = Exp3S(3, horizon=10_000, switches=4)
-    assert bandit.gamma == pytest.approx(math.sqrt(3 * (4 * math.log(30_000) + math.e) / (math.e - 1) / 10_000))
+    assert bandit.gamma == pytest.approx(
+        math.sqrt(3 * (4 * math.log(30_000) + math.e) / (math.e - 1) / 10_000)
+    )
     assert bandit.alpha == 1e-4
 
 
 def test_a_late_reward_is_divided_by_the_probability_of_its_draw():
-    late, prompt = Exp3(2, gamma=0.5), Exp3(2, gamma=0.5)
+    late = Exp3(2, gamma=0.5)
+    prompt = Exp3(2, gamma=0.5)
     ticket = late.pull(1)  # drawn with 1/2
     late.update(0, 1.0)
     late.update(1, 1.0, pull=ticket)
@@ -88,12 +93,16 @@ def test_propensities_are_the_probabilities_scaled_to_the_arms():
         bandit.update(arm, 1.0)
     chances = probabilities(bandit)
     assert [bandit.propensity(arm) for arm in range(3)] == chances
-    assert bandit.propensity(2, among=[0, 2]) == pytest.approx(chances[2] / (chances[0] + chances[2]))
+    assert bandit.propensity(2, among=[0, 2]) == pytest.approx(
+        chances[2] / (chances[0] + chances[2])
+    )
 
 
 def test_weights_do_not_overflow():
     bandit = Exp3(2, gamma=0.02)
-    for _ in range(3000):  # the probability of arm 1 is at its minimum, 0.01, so each of its rewards multiplies its weight by e
+    # the probability of arm 1 is at its minimum, 0.01, so each of its rewards multiplies its weight
+    # by e
+    for _ in range(3000):
         bandit.update(0, 1.0)
     for _ in range(3000):
         bandit.update(1, 1.0)
@@ -104,7 +113,8 @@ def test_weights_do_not_overflow():
 
 
 def test_exp3_s_recovers_soon_after_a_switch():
-    ever, shared = Exp3(2, gamma=0.1), Exp3S(2, gamma=0.1, alpha=0.01)
+    ever = Exp3(2, gamma=0.1)
+    shared = Exp3S(2, gamma=0.1, alpha=0.01)
     for bandit in (ever, shared):
         for _ in range(2000):
             bandit.update(0, 1.0)
@@ -125,21 +135,29 @@ def test_rexp3_by_hand():
     bandit.update(0, 1.0)
     # both weights share the sum: w_0 / (w_0 + w_1), with w_0 = exp(gamma / (2 / 2))
     share = math.exp(gamma) / (math.exp(gamma) + 1)
-    assert probabilities(bandit) == pytest.approx([(1 - gamma) * share + gamma / 2, (1 - gamma) * (1 - share) + gamma / 2])
+    assert probabilities(bandit) == pytest.approx(
+        [(1 - gamma) * share + gamma / 2, (1 - gamma) * (1 - share) + gamma / 2]
+    )
     bandit.update(0, 1.0)
     late = bandit.pull(1)
     assert probabilities(bandit) == [0.5, 0.5]  # three rounds: a new batch
     bandit.update(0, 1.0)
     bandit.update(1, 1.0, pull=late)  # a reward of the last batch
-    assert probabilities(bandit) == pytest.approx([(1 - gamma) * share + gamma / 2, (1 - gamma) * (1 - share) + gamma / 2])
+    assert probabilities(bandit) == pytest.approx(
+        [(1 - gamma) * share + gamma / 2, (1 - gamma) * (1 - share) + gamma / 2]
+    )
     assert bandit.means.tolist() == [1.0, 1.0]
 
 
 def test_exp3_r_by_hand():
     bandit = Exp3R(3)
-    # sqrt(3 ln 3 ln 10000 / 10000), 10 sqrt(10000 ln 10000), 2 sqrt(3 ln(1 / 0.0175217) / (2 gamma H))
-    assert [bandit.gamma, bandit.interval, bandit.threshold] == pytest.approx([0.05509608, 3034.85426, 0.38095066])
-    bandit = Exp3R(2, gamma=1, interval=8, delta=0.9)  # every round is uniform; 4 of each arm; 2 sqrt(2 ln(1/0.9) / 16) = 0.2295
+    # sqrt(3 ln 3 ln 10000 / 10000), 10 sqrt(10000 ln 10000), 2 sqrt(3 ln(1 / 0.0175217) / (2 gamma
+    # H))
+    assert [bandit.gamma, bandit.interval, bandit.threshold] == pytest.approx(
+        [0.05509608, 3034.85426, 0.38095066]
+    )
+    # every round is uniform; 4 of each arm; 2 sqrt(2 ln(1/0.9) / 16) = 0.2295
+    bandit = Exp3R(2, gamma=1, interval=8, delta=0.9)
     assert bandit.threshold == pytest.approx(0.2295218)
     for arm, reward in [(0, 1.0)] * 4 + [(1, 0.0)] * 4:
         bandit.update(arm, reward)
@@ -168,8 +186,10 @@ class NaiveExp3(Model):
     """Plain weights."""
 
     def __init__(self, n_arms, bandit, gamma=0.3):
-        self.bandit, self._gamma = bandit, gamma
-        self.weights, self.open = [1.0] * n_arms, {}
+        self.bandit = bandit
+        self._gamma = gamma
+        self.weights = [1.0] * n_arms
+        self.open = {}
 
     @property
     def n_arms(self):
@@ -180,7 +200,10 @@ class NaiveExp3(Model):
         return self._gamma
 
     def probabilities(self):
-        return [(1 - self.gamma) * w / sum(self.weights) + self.gamma / self.n_arms for w in self.weights]
+        return [
+            (1 - self.gamma) * w / sum(self.weights) + self.gamma / self.n_arms
+            for w in self.weights
+        ]
 
     def pull(self, ticket, arm, among=None):
         chances = self.probabilities()
@@ -211,7 +234,9 @@ class NaiveExp3(Model):
 class NaiveExp3S(NaiveExp3):
     def step(self, arm, gain):
         shared = math.e * 0.05 / self.n_arms * sum(self.weights)
-        self.weights = [w * (math.exp(gain) if k == arm else 1.0) + shared for k, w in enumerate(self.weights)]
+        self.weights = [
+            w * (math.exp(gain) if k == arm else 1.0) + shared for k, w in enumerate(self.weights)
+        ]
 
 
 class NaiveRexp3(NaiveExp3):
@@ -226,11 +251,14 @@ class NaiveRexp3(NaiveExp3):
         return min(1.0, math.sqrt(self.n_arms * math.log(self.n_arms) / (math.e - 1) / self.batch))
 
     def probabilities(self):
-        return super().probabilities() if self.played < self.batch else [1 / self.n_arms] * self.n_arms
+        return (
+            super().probabilities() if self.played < self.batch else [1 / self.n_arms] * self.n_arms
+        )
 
     def pull(self, ticket, arm, among=None):
         if self.played >= self.batch:
-            self.played, self.weights = 0, [1.0] * self.n_arms
+            self.played = 0
+            self.weights = [1.0] * self.n_arms
             self.open.clear()
         super().pull(ticket, arm, among)
         self.played += 1
@@ -247,7 +275,8 @@ class NaiveRexp3(NaiveExp3):
 class NaiveExp3R(NaiveExp3):
     def __init__(self, n_arms, bandit):
         super().__init__(n_arms, bandit)
-        self.uniform, self.seen = set(), [[] for _ in range(n_arms)]
+        self.uniform = set()
+        self.seen = [[] for _ in range(n_arms)]
 
     def pull(self, ticket, arm, among=None):
         super().pull(ticket, arm, among)
@@ -261,7 +290,9 @@ class NaiveExp3R(NaiveExp3):
             if self.n_arms > 1 and min(map(len, self.seen)) >= 0.3 * 5 / self.n_arms:
                 means = [sum(column) / len(column) for column in self.seen]
                 presumed = means[self.weights.index(max(self.weights))]
-                if max(means) - presumed >= 2 * math.sqrt(self.n_arms * math.log(1 / 0.9) / (2 * 0.3 * 5)):
+                if max(means) - presumed >= 2 * math.sqrt(
+                    self.n_arms * math.log(1 / 0.9) / (2 * 0.3 * 5)
+                ):
                     self.weights = [1.0] * self.n_arms
                 self.clear()
 
@@ -302,14 +333,21 @@ def test_the_probabilities_follow_from_the_whole_history(name, n_arms, seed, tod
 def test_a_probability_outside_0_1_is_refused_and_changes_nothing():
     bandit = Exp3(2)
     for probability in (0.0, -0.5, 1.5, math.nan):
-        with pytest.raises(InvalidValueError, match="0 < probability <= 1"):
+        with pytest.raises(
+            InvalidValueError, match="`probability` must be greater than 0 and at most 1"
+        ):
             bandit.pull(0, probability=probability)
     assert bandit.counts.tolist() == [0, 0]
 
 
 def test_bad_parameters_are_refused():
-    for make in (partial(Exp3, gamma=0), partial(Exp3, gamma=1.5), partial(Exp3S, alpha=0), partial(Rexp3, variation=0)):
+    for make in (
+        partial(Exp3, gamma=0),
+        partial(Exp3, gamma=1.5),
+        partial(Exp3S, alpha=0),
+        partial(Rexp3, variation=0),
+    ):
         with pytest.raises(InvalidValueError):
             make(2)
-    with pytest.raises(InvalidValueError, match="0 <= reward <= 1"):
+    with pytest.raises(InvalidValueError, match="A reward must be between 0 and 1, but got"):
         Exp3(2).update(0, -0.1)

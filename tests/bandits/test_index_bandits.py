@@ -1,4 +1,4 @@
-"""Bandits that are a formula over a memory: by hand, and against the formula computed from the whole history."""
+"""Bandits that are a formula over a memory: by hand, and against the formula on all rounds."""
 
 import math
 from functools import partial
@@ -7,8 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bandits.histories import ANY_SIZE, UNIT, History, expect_same_statistics, of_discount, of_window, operations, replay
-from esbas.bandits import KLUCB, SWUCB, UCB1, UCBV, Discounted, DiscountedUCB, SWUCBSharp, UCBTuned, Window
+from bandits.histories import (
+    ANY_SIZE,
+    UNIT,
+    History,
+    expect_same_statistics,
+    of_discount,
+    of_window,
+    operations,
+    replay,
+)
+from esbas.bandits import (
+    KLUCB,
+    SWUCB,
+    UCB1,
+    UCBV,
+    Discounted,
+    DiscountedUCB,
+    SWUCBSharp,
+    UCBTuned,
+    Window,
+)
 from esbas.bandits.kl_ucb import bernoulli_kl, kl_ucb_level, kl_upper_bound
 
 
@@ -18,7 +37,8 @@ def play(bandit, rounds):
     return bandit
 
 
-THREE_ROUNDS = [(0, 1.0), (1, 0.5), (0, 0.0)]  # arm 0: mean 1/2, variance 1/4; arm 1: mean 1/2, variance 0
+# arm 0: mean 1/2, variance 1/4; arm 1: mean 1/2, variance 0
+THREE_ROUNDS = [(0, 1.0), (1, 0.5), (0, 0.0)]
 
 
 def test_ucb_v_by_hand():
@@ -28,38 +48,49 @@ def test_ucb_v_by_hand():
 
 def test_ucb_tuned_by_hand():
     # ln 3 / 2 = 0.549306, ln 3 = 1.098612; the minimum is 1/4 for both
-    assert play(UCBTuned(2), THREE_ROUNDS).indices().tolist() == pytest.approx([0.8705760, 1.0240735])
+    assert play(UCBTuned(2), THREE_ROUNDS).indices().tolist() == pytest.approx(
+        [0.8705760, 1.0240735]
+    )
     bandit = play(UCBTuned(2), [(0, 0.5)] * 199 + [(1, 0.5)])
     # ln 200 / 199 = 0.02662471; no variance: sqrt(0.02662471 * sqrt(2 * 0.02662471)) = 0.07838287
     assert bandit.indices()[0] == pytest.approx(0.5 + 0.07838287)
 
 
 def test_kl_ucb_by_hand():
-    # After three rounds t = 4. Arm 0: kl(1/2, q) = -ln(4 q (1 - q)) / 2 = ln 4 / 2, so q = (1 + sqrt(3/4)) / 2
+    # After three rounds t = 4. Arm 0: kl(1/2, q) = -ln(4 q (1 - q)) / 2 = ln 4 / 2, so q = (1 +
+    # sqrt(3/4)) / 2
     assert play(KLUCB(2), THREE_ROUNDS).indices()[0] == pytest.approx((1 + math.sqrt(3 / 4)) / 2)
     bandit = play(KLUCB(3), [(0, 0.0), (1, 1.0), (2, 0.0)])
-    assert bandit.indices().tolist() == pytest.approx([3 / 4, 1.0, 3 / 4])  # kl(0, q) = -ln(1 - q) = ln 4
+    # kl(0, q) = -ln(1 - q) = ln 4
+    assert bandit.indices().tolist() == pytest.approx([3 / 4, 1.0, 3 / 4])
 
 
 @pytest.mark.parametrize("c", [0, 3])
 def test_kl_ucb_is_defined_at_ln_ln_1(c):
     index = play(KLUCB(1, c=c), [(0, 0.3)]).indices()[0]
-    assert 0.3 * math.log(0.3 / index) + 0.7 * math.log(0.7 / (1 - index)) == pytest.approx(0.0 if c else math.log(2))  # t = 2
-    assert kl_ucb_level(0.5, c) == kl_ucb_level(1, c) == 0.0  # discounted counts may add up to less than one
+    # t = 2
+    assert 0.3 * math.log(0.3 / index) + 0.7 * math.log(0.7 / (1 - index)) == pytest.approx(
+        0.0 if c else math.log(2)
+    )
+    # discounted counts may add up to less than one
+    assert kl_ucb_level(0.5, c) == kl_ucb_level(1, c) == 0.0
     assert kl_ucb_level(math.e, 3) == 1.0  # ln ln e = 0
     assert kl_ucb_level(math.exp(math.e), 3) == pytest.approx(math.e + 3)
 
 
 @given(st.floats(0, 1), st.floats(0, 50))
 def test_the_kl_bound_is_the_largest_that_fits(mean, divergence):
-    bound, low, high = kl_upper_bound(mean, divergence), mean, 1.0
+    bound = kl_upper_bound(mean, divergence)
+    low = mean
+    high = 1.0
     for _ in range(200):  # bisection
         middle = (low + high) / 2
         if middle < 1 and bernoulli_kl(mean, middle or 5e-324) <= divergence:
             low = middle
         else:
             high = middle
-    assert bound == pytest.approx(low, abs=1e-7)  # kl is flat around the mean: bisection is not more precise
+    # kl is flat around the mean: bisection is not more precise
+    assert bound == pytest.approx(low, abs=1e-7)
     assert mean <= bound <= 1
 
 
@@ -78,7 +109,8 @@ def test_the_discount_follows_horizon_and_breaks():
 
 def test_sw_ucb_by_hand():
     bandit = play(SWUCB(2, window=3), [(0, 1.0), (1, 0.0), (0, 0.0), (1, 1.0)])
-    # the first round has left: arm 0 with 0, arm 1 with 0 and 1; sqrt(ln 3 / 2 / 1), sqrt(ln 3 / 2 / 2)
+    # the first round has left: arm 0 with 0, arm 1 with 0 and 1; sqrt(ln 3 / 2 / 1), sqrt(ln 3 / 2
+    # / 2)
     assert bandit.counts.tolist() == [1, 2]
     assert bandit.indices().tolist() == pytest.approx([0.7411519, 0.5 + 0.5240735])
 
@@ -99,19 +131,24 @@ def test_a_window_never_holds_more_than_its_size(window):
 
 
 def test_a_reward_that_expires_leaves_its_own_arm():
-    bandit = play(SWUCB(2, window=2), [(0, 1.0), (1, 0.25), (1, 0.5)])  # arm 0 leaves while arm 1 is pulled
+    # arm 0 leaves while arm 1 is pulled
+    bandit = play(SWUCB(2, window=2), [(0, 1.0), (1, 0.25), (1, 0.5)])
     assert bandit.means.tolist() == pytest.approx([math.nan, 0.375], nan_ok=True)
 
 
 def test_sw_ucb_sharp_by_hand():
     bandit = play(SWUCBSharp(2, lam=1, alpha=0.5), [(0, 1.0), (1, 0.0), (0, 0.0), (1, 1.0)])
-    # after t = 4 rounds the window contains 2; sqrt(1.5 ln 4) = 1.4420269: the logarithm counts all rounds, also older ones
+    # after t = 4 rounds the window contains 2; sqrt(1.5 ln 4) = 1.4420269: the logarithm counts all
+    # rounds, also older ones
     assert bandit.counts.tolist() == [1, 1]
     assert bandit.indices().tolist() == pytest.approx([1.4420269, 2.4420269])
 
 
 def test_sw_ucb_sharp_can_have_the_window_of_ssbas():
-    sharp, half = SWUCBSharp(2, lam=0.5, alpha=1), UCB1(2, memory=Window(2, size=lambda tau: tau // 2))
+    sharp, half = (
+        SWUCBSharp(2, lam=0.5, alpha=1),
+        UCB1(2, memory=Window(2, size=lambda tau: tau // 2)),
+    )
     for number in range(200):
         for bandit in (sharp, half):
             bandit.update(number % 3 % 2, number % 7 / 7)
@@ -127,7 +164,9 @@ def log_bonus(xi, factor=1.0):
 
 
 def sharp_index(history, arm):
-    return history.mean_or_prior(arm) + math.sqrt(1.5 * math.log(len(history.rounds)) / history.count(arm))
+    return history.mean_or_prior(arm) + math.sqrt(
+        1.5 * math.log(len(history.rounds)) / history.count(arm)
+    )
 
 
 def largest_if_unknown(variance):
@@ -136,7 +175,11 @@ def largest_if_unknown(variance):
 
 def ucb_v_index(history, arm):
     rate = 1.2 * math.log(history.count() + 1) / history.count(arm)
-    return history.mean_or_prior(arm) + math.sqrt(2 * largest_if_unknown(history.variance(arm)) * rate) + 3 * rate
+    return (
+        history.mean_or_prior(arm)
+        + math.sqrt(2 * largest_if_unknown(history.variance(arm)) * rate)
+        + 3 * rate
+    )
 
 
 def ucb_tuned_index(history, arm):
@@ -146,7 +189,9 @@ def ucb_tuned_index(history, arm):
 
 
 def kl_index(history, arm):
-    mean, low, high = history.mean_or_prior(arm), history.mean_or_prior(arm), 1.0
+    mean = history.mean_or_prior(arm)
+    low = history.mean_or_prior(arm)
+    high = 1.0
     for _ in range(100):
         q = (low + high) / 2
         first = mean * math.log(mean / q) if mean > 0 else 0.0
@@ -164,10 +209,20 @@ def growing(tau):
 
 MEMORIES = {
     "all rounds": (None, History),
-    "window": (lambda n_arms: Window(n_arms, size=growing), partial(History, weigh=of_window(growing))),
-    "discount": (lambda n_arms: Discounted(n_arms, discount=0.7), partial(History, weigh=of_discount(0.7))),
+    "window": (
+        lambda n_arms: Window(n_arms, size=growing),
+        partial(History, weigh=of_window(growing)),
+    ),
+    "discount": (
+        lambda n_arms: Discounted(n_arms, discount=0.7),
+        partial(History, weigh=of_discount(0.7)),
+    ),
 }
-FORMULAS = {"UCB1": (UCB1, log_bonus(0.25)), "UCBV": (UCBV, ucb_v_index), "UCBTuned": (UCBTuned, ucb_tuned_index)}
+FORMULAS = {
+    "UCB1": (UCB1, log_bonus(0.25)),
+    "UCBV": (UCBV, ucb_v_index),
+    "UCBTuned": (UCBTuned, ucb_tuned_index),
+}
 FORMULAS |= {"KLUCB": (KLUCB, kl_index)}
 
 
@@ -200,7 +255,9 @@ def test_the_index_follows_from_the_whole_history(name, memory, n_arms, todo):
     ids=["SWUCB", "SWUCBSharp", "DiscountedUCB"],
 )
 @given(todo=operations(ANY_SIZE), n_arms=st.integers(1, 4))
-def test_the_index_of_changing_arms_follows_from_the_whole_history(factory, weigh, index, n_arms, todo):
+def test_the_index_of_changing_arms_follows_from_the_whole_history(
+    factory, weigh, index, n_arms, todo
+):
     bandit, history = factory(n_arms), History(n_arms, weigh)
     replay(bandit, history, todo)
     expect_same_indices(bandit, history, index)
@@ -209,7 +266,8 @@ def test_the_index_of_changing_arms_follows_from_the_whole_history(factory, weig
 @pytest.mark.parametrize("kind", [UCB1, UCBV, UCBTuned])
 @given(todo=operations(UNIT))
 def test_the_size_of_rewards_changes_no_choice(kind, todo):
-    unit, large = kind(3), kind(3)
+    unit = kind(3)
+    large = kind(3)
     large.spread = 64.0  # a power of two: the same digits
     for what, number, reward in todo:
         if what != "reset":

@@ -1,4 +1,4 @@
-"""Kalman Thompson sampling: numbers worked out by hand, a naive filter, rules for arms, values of any size."""
+"""Kalman Thompson sampling: by hand, a naive filter, rules for arms, values of any size."""
 
 import json
 import math
@@ -14,13 +14,17 @@ PACES = [(own, common) for own in (1 / 2, 1 / 8, 1 / 32) for common in (1 / 8, 1
 
 
 class NaiveFilters:
-    """The definition, literally: lists, loops, no standardisation, the whole density."""
+    """The definition, literally: lists, loops, no standardization, the whole density."""
 
     def __init__(self, arms):
-        self.arms, self.t, self.a, self.seen = arms, 0, 0.0, [0] * arms
+        self.arms = arms
+        self.t = 0
+        self.a = 0.0
+        self.seen = [0] * arms
         self.M = [[0.0] * arms for _ in PACES]
         self.P = [[[float(i == j) for j in range(arms)] for i in range(arms)] for _ in PACES]
-        self.b, self.log_weight = [0.0] * len(PACES), [0.0] * len(PACES)
+        self.b = [0.0] * len(PACES)
+        self.log_weight = [0.0] * len(PACES)
 
     def observe(self, k, y):
         if self.t == 0:
@@ -28,16 +32,24 @@ class NaiveFilters:
         self.t += 1
         keep = 1 - 1 / (10 + self.t / 10)
         for f, (own, common) in enumerate(PACES):
-            M, P = self.M[f], self.P[f]
+            M = self.M[f]
+            P = self.P[f]
             for i in range(self.arms):
                 for j in range(self.arms):
                     P[i][j] += 1 / (1 + common * self.t) ** 2
                 P[i][i] += 1 / (1 + own * self.t) ** 2
-            S, e = P[k][k] + 1, y - M[k]
+            S = P[k][k] + 1
+            e = y - M[k]
             e2 = e**2 / S
             r = max(self.b[f] / self.a if self.a else e2, 1e-12)
-            n, scale = max(self.a, 1), math.sqrt(r * S)
-            density = math.lgamma((n + 1) / 2) - math.lgamma(n / 2) - math.log(n * math.pi) / 2 - math.log(scale)
+            n = max(self.a, 1)
+            scale = math.sqrt(r * S)
+            density = (
+                math.lgamma((n + 1) / 2)
+                - math.lgamma(n / 2)
+                - math.log(n * math.pi) / 2
+                - math.log(scale)
+            )
             density -= (n + 1) / 2 * math.log(1 + (e / scale) ** 2 / n)
             self.log_weight[f] = keep * self.log_weight[f] + density
             self.b[f] = keep * self.b[f] + e2
@@ -63,8 +75,14 @@ class NaiveFilters:
         return sum(weight * M[k] for weight, M in zip(self.weights(), self.M, strict=True))
 
     def spread(self, k):
-        mean, columns = self.mean(k), zip(self.weights(), self.M, self.P, self.b, strict=True)
-        return math.sqrt(sum(w * (max(b / self.a, 1e-12) * P[k][k] + (M[k] - mean) ** 2) for w, M, P, b in columns))
+        mean = self.mean(k)
+        columns = zip(self.weights(), self.M, self.P, self.b, strict=True)
+        return math.sqrt(
+            sum(
+                w * (max(b / self.a, 1e-12) * P[k][k] + (M[k] - mean) ** 2)
+                for w, M, P, b in columns
+            )
+        )
 
 
 def weights_of(bandit):
@@ -82,58 +100,83 @@ def play(bandit, value, rounds, start=0):
 
 
 def test_the_first_two_rounds_by_hand():
-    """The filter with f = 1/2 and 1/8, two arms: arm 0 gives 10, then arm 1 gives 12, one unit more."""
+    """The filter with f = 1/2 and 1/8: arm 0 gives 10, then arm 1 gives 12, one unit more."""
     bandit = KalmanThompson(2)
     bandit.update(0, 10.0)
-    # q = 4/9 and 64/81, so P = [[181, 64], [64, 181]] / 81 and S = 262/81; arm 1 is doubtful at once
-    assert bandit.filters["covariances"][0] == pytest.approx([181 / 262, 64 / 262, 4 * (181 * 262 - 64**2) / (81 * 262) + 4])
+    # q = 4/9 and 64/81, so P = [[181, 64], [64, 181]] / 81 and S = 262/81; arm 1 is doubtful at
+    # once
+    assert bandit.filters["covariances"][0] == pytest.approx(
+        [181 / 262, 64 / 262, 4 * (181 * 262 - 64**2) / (81 * 262) + 4]
+    )
     assert bandit.indices().tolist() == [10, 10]
     assert bandit.filters["seen"] == [1, 1]
     bandit.update(1, 12.0)
     # now q is 1/4 and 16/25
-    p00, p01 = Fraction(181, 262) + Fraction(89, 100), Fraction(64, 262) + Fraction(64, 100)
+    p00 = Fraction(181, 262) + Fraction(89, 100)
+    p01 = Fraction(64, 262) + Fraction(64, 100)
     p11 = 4 * Fraction(181 * 262 - 64**2, 81 * 262) + 4 + Fraction(89, 100)
     S = p11 + 1
     assert float(S) == pytest.approx(14.056245)
     saved = bandit.filters
     assert saved["means"][0] == pytest.approx([float(p01 / S), float(p11 / S)])
-    assert saved["covariances"][0] == pytest.approx([4 * float(p00 - p01**2 / S) + 4, float(p01 / S), float(p11 / S)])
+    assert saved["covariances"][0] == pytest.approx(
+        [4 * float(p00 - p01**2 / S) + 4, float(p01 / S), float(p11 / S)]
+    )
     assert saved["squares"][0] == pytest.approx(float(1 / S))
     assert saved["count"] == pytest.approx(1 + 9.2 / 10.2)
-    assert (saved["origin"], saved["unit"], saved["seen"]) == (10, 2, [2, 2])  # arm 0 is doubtful: 3 > 2 · 1
+    # arm 0 is doubtful: 3 > 2 · 1
+    assert (saved["origin"], saved["unit"], saved["seen"]) == (10, 2, [2, 2])
 
 
 @pytest.mark.parametrize(("arms", "seed"), [(1, 0), (2, 1), (3, 2), (5, 3)])
 def test_it_agrees_with_a_naive_filter(arms, seed):
-    rng, bandit, naive = np.random.default_rng(seed), KalmanThompson(arms), NaiveFilters(arms)
+    rng = np.random.default_rng(seed)
+    bandit = KalmanThompson(arms)
+    naive = NaiveFilters(arms)
     for t in range(1, 151):
-        k = int(rng.integers(arms)) if rng.random() < 0.3 else 0  # some arms are rare and become doubtful
+        # some arms are rare and become doubtful
+        k = int(rng.integers(arms)) if rng.random() < 0.3 else 0
         y = 50.0 + 0.2 * t + 5 * k + float(rng.normal())
         bandit.update(k, y)
         naive.observe(k, y)
         if t % 10 == 1 or t < 5:
             explained = bandit.explain()
             assert weights_of(bandit) == pytest.approx(naive.weights(), abs=1e-7)
-            assert bandit.indices().tolist() == pytest.approx([naive.mean(k) for k in range(arms)], rel=1e-7)
-            assert t == 1 or explained["spread"].tolist() == pytest.approx([naive.spread(k) for k in range(arms)], rel=1e-6)
+            assert bandit.indices().tolist() == pytest.approx(
+                [naive.mean(k) for k in range(arms)], rel=1e-7
+            )
+            assert t == 1 or explained["spread"].tolist() == pytest.approx(
+                [naive.spread(k) for k in range(arms)], rel=1e-6
+            )
             assert bandit.filters["seen"] == naive.seen
     below = np.tril_indices(arms)
-    assert bandit.filters["covariances"][4] == pytest.approx(np.array(naive.P[4])[below].tolist(), rel=1e-9)
+    assert bandit.filters["covariances"][4] == pytest.approx(
+        np.array(naive.P[4])[below].tolist(), rel=1e-9
+    )
 
 
 def test_samples_have_the_moments_of_the_posterior():
-    bandit, filters, rng = KalmanThompson(3), KalmanFilters(3), np.random.default_rng(1)
+    bandit = KalmanThompson(3)
+    filters = KalmanFilters(3)
+    rng = np.random.default_rng(1)
     for t in range(30):
         bandit.update(t % 2, float(t % 5))
         filters.observe(t % 2, float(t % 5))
-    drawn = np.array([filters.sample(filters.draw(point), rng.standard_normal(3)) for point in np.arange(0, 1, 5e-5)])
-    samples, spread = drawn * filters.unit + filters.origin, bandit.explain()["spread"]
+    drawn = np.array(
+        [
+            filters.sample(filters.draw(point), rng.standard_normal(3))
+            for point in np.arange(0, 1, 5e-5)
+        ]
+    )
+    samples = drawn * filters.unit + filters.origin
+    spread = bandit.explain()["spread"]
     assert np.abs(samples.mean(axis=0) - bandit.indices()).max() < 0.05 * spread.max()
     assert samples.std(axis=0) == pytest.approx(spread, rel=0.05)
 
 
 def test_an_arm_becomes_doubtful_when_it_was_not_seen_in_the_later_half():
-    bandit, seen = KalmanThompson(2), []
+    bandit = KalmanThompson(2)
+    seen = []
     for t in range(1, 40):
         before = bandit.explain()["spread"][1]
         bandit.update(0, float(t % 3))
@@ -144,7 +187,10 @@ def test_an_arm_becomes_doubtful_when_it_was_not_seen_in_the_later_half():
     assert seen == [2 ** int(math.log2(t)) for t in range(1, 40)]
 
 
-@pytest.mark.parametrize(("shift", "factor"), [(0.0, 2.0**-700), (0.0, 2.0**700), (-3.0, 0.125), (1e6, 1.0), (1e9, 1024.0)])
+@pytest.mark.parametrize(
+    ("shift", "factor"),
+    [(0.0, 2.0**-700), (0.0, 2.0**700), (-3.0, 0.125), (1e6, 1.0), (1e9, 1024.0)],
+)
 def test_choices_do_not_depend_on_shift_and_scale(shift, factor):
     def value(arm, number):
         return float(np.round(np.random.default_rng(number).normal() + arm * number / 50, 6))
@@ -159,7 +205,9 @@ def test_the_best_arm_is_found_and_followed_when_it_changes():
     bandit = KalmanThompson(3, rng=np.random.default_rng(2))
     noise = np.random.default_rng(3).normal(size=2000)
     best = {0: 0, 1: 2, 2: 1}
-    chosen = play(bandit, lambda arm, number: 5.0 + (arm == best[number // 400]) + 0.7 * noise[number], 1200)
+    chosen = play(
+        bandit, lambda arm, number: 5.0 + (arm == best[number // 400]) + 0.7 * noise[number], 1200
+    )
     for stretch, arm in best.items():
         assert chosen[400 * stretch + 200 : 400 * stretch + 400].count(arm) > 150, stretch
 
@@ -198,7 +246,9 @@ def test_equal_values_are_chosen_among_at_random():
 def test_the_first_arm_is_random_also_with_several_rounds_in_flight():
     firsts = [KalmanThompson(4, rng=np.random.default_rng(seed)).choose() for seed in range(40)]
     assert set(firsts) == {0, 1, 2, 3}
-    assert {KalmanThompson(4, rng=np.random.default_rng(seed)).choose([3, 1]) for seed in range(20)} == {1, 3}
+    assert {
+        KalmanThompson(4, rng=np.random.default_rng(seed)).choose([3, 1]) for seed in range(20)
+    } == {1, 3}
     bandit = KalmanThompson(2, rng=np.random.default_rng(0))
     tickets = [(arm, bandit.pull(arm)) for arm in (0, 1, 0)]
     assert {bandit.choose() for _ in range(20)} == {0, 1}
@@ -226,7 +276,8 @@ def test_a_removed_arm_leaves_what_is_known_about_the_others():
     bandit = KalmanThompson(3)
     for t in range(50):
         bandit.update(t % 3, math.sin(t) + t % 3)
-    before, spread = bandit.indices(), bandit.explain()["spread"]
+    before = bandit.indices()
+    spread = bandit.explain()["spread"]
     bandit.remove_arm(1)
     assert bandit.indices().tolist() == pytest.approx(before[[0, 2]].tolist())
     assert bandit.explain()["spread"].tolist() == pytest.approx(spread[[0, 2]].tolist())
@@ -269,5 +320,14 @@ def test_the_state_has_a_constant_size_and_explain_tells_what_was_asked_for():
             sizes.append(len(json.dumps(selector.state_dict())))
     assert sizes[1] < 1.1 * sizes[0]
     row = selector.explain()["a"]
-    assert {"mean", "index", "spread", "probability", "filter 1/2, 1/8", "filter 1/32, 1/128"} <= set(row)
-    assert sum(value for name, value in row.items() if name.startswith("filter")) == pytest.approx(1)
+    assert {
+        "mean",
+        "index",
+        "spread",
+        "probability",
+        "filter 1/2, 1/8",
+        "filter 1/32, 1/128",
+    } <= set(row)
+    assert sum(value for name, value in row.items() if name.startswith("filter")) == pytest.approx(
+        1
+    )

@@ -23,7 +23,8 @@ def wild_rewards(n, seed=0):
 
 
 def expect_no_drift(rounds, fraction):
-    rewards, bandit = wild_rewards(rounds), SlidingUCB(2, fraction=fraction)
+    rewards = wild_rewards(rounds)
+    bandit = SlidingUCB(2, fraction=fraction)
     for number, reward in enumerate(rewards):
         bandit.update(number & 1, reward)
     start = rounds - math.floor((rounds + 1) * fraction)
@@ -111,12 +112,12 @@ def test_a_kept_arm_keeps_its_rewards_and_loses_its_rounds_in_flight(make):
 
 
 @dataclass(slots=True)
-class Labelled(Arm):
+class Labeled(Arm):
     label: str = "new"
 
 
 def test_the_memory_resets_adds_removes_and_saves_the_records_of_a_bandit():
-    memory = AllRounds(3, arm=Labelled)
+    memory = AllRounds(3, arm=Labeled)
     for arm, label in zip(memory.arms, "abc", strict=True):
         arm.label = label
     memory.add_arm()
@@ -125,7 +126,7 @@ def test_the_memory_resets_adds_removes_and_saves_the_records_of_a_bandit():
     memory.remove_arm(1)
     assert [arm.label for arm in memory.arms] == ["a", "c", "new"]
     text = json.dumps(memory.state_dict(), allow_nan=False)
-    twin = AllRounds(1, arm=Labelled)
+    twin = AllRounds(1, arm=Labeled)
     twin.load_state_dict(json.loads(text))
     assert json.dumps(twin.state_dict()) == text
     settled = twin.settle(flying, 4.0)  # its arm has moved from 2 to 1
@@ -138,7 +139,8 @@ def test_the_memory_resets_adds_removes_and_saves_the_records_of_a_bandit():
 
 
 def test_a_bandit_that_has_seen_huge_rewards_can_be_saved_and_loaded():
-    bandit, twin = UCB1(2), UCB1(2)
+    bandit = UCB1(2)
+    twin = UCB1(2)
     for reward in (0.0, 1e200, 1.7e308, 1.7e308, -1.7e308, 1.0):
         bandit.update(0, reward)
     twin.load_state_dict(json.loads(json.dumps(bandit.state_dict(), allow_nan=False)))

@@ -1,4 +1,4 @@
-"""Any bandit on a window: exactly where it takes a memory, by staggered copies where it does not."""
+"""Any bandit on a window: exactly where it takes a memory, otherwise by staggered copies."""
 
 import math
 from functools import partial
@@ -18,10 +18,12 @@ def half(tau):
 
 
 def test_a_bandit_with_a_memory_slides_exactly():
-    ours, slides = on_window(UCB1, size=half)(3), SlidingUCB(3)
+    ours = on_window(UCB1, size=half)(3)
+    slides = SlidingUCB(3)
     rng = np.random.default_rng(0)
     for _ in range(300):
-        arm, reward = slides.choose(), float(rng.random())
+        arm = slides.choose()
+        reward = float(rng.random())
         assert ours.choose() == arm
         ours.update(arm, reward)
         slides.update(arm, reward)
@@ -34,7 +36,9 @@ def test_parameters_are_kept():
     assert isinstance(on_window(D3RB, size=half)(2), Staggered)
 
 
-@pytest.mark.parametrize(("size", "least"), [(lambda tau: 100, 0.5), (half, 0.5), (lambda tau: tau, 1.0)])
+@pytest.mark.parametrize(
+    ("size", "least"), [(lambda tau: 100, 0.5), (half, 0.5), (lambda tau: tau, 1.0)]
+)
 def test_staggered_copies_hold_between_a_half_and_all_of_the_window(size, least):
     bandit = Staggered(2, bandit=D3RB, size=size)
     for number in range(3000):
@@ -47,7 +51,9 @@ class Rounds(Model):
     """The events since each copy started, to be replayed into a new bandit."""
 
     def __init__(self, size):
-        self.size, self.events, self.rounds = size, [], 0
+        self.size = size
+        self.events = []
+        self.rounds = 0
         self.starts = [(0, 0)]  # (rounds, events) before the start of each copy
 
     def pull(self, ticket, arm, among=None):
@@ -120,8 +126,12 @@ def test_the_propensity_is_that_of_the_older_copy():
 
 
 def learning_curve(selector, rounds=2000, seed=0):
-    """Arm "late" learns and overtakes arm "steady" in the middle; returns the share of "late" in the last quarter."""
-    rng, late = np.random.default_rng(seed), 0
+    """Return the share of arm "late" in the last quarter of the rounds.
+
+    It learns and overtakes arm "steady" in the middle.
+    """
+    rng = np.random.default_rng(seed)
+    late = 0
     for number in range(rounds):
         choice = selector.ask()
         mean = 0.5 if choice.arm == "steady" else 0.9 * (number > rounds / 4)
@@ -130,22 +140,27 @@ def learning_curve(selector, rounds=2000, seed=0):
     return 4 * late / rounds
 
 
-@pytest.mark.parametrize("bandit", [KLUCB, BetaThompson, partial(Exp3, gamma=0.1), partial(D3RB, d_min=0.1, c=0.1)])
+@pytest.mark.parametrize(
+    "bandit", [KLUCB, BetaThompson, partial(Exp3, gamma=0.1), partial(D3RB, d_min=0.1, c=0.1)]
+)
 def test_ssbas_follows_an_arm_that_learns_with_any_bandit(bandit):
     assert learning_curve(SSBAS(["steady", "late"], bandit=bandit)) > 0.75
 
 
 def test_ssbas_takes_xi_or_a_bandit():
-    with pytest.raises(InvalidValueError, match="xi or bandit is given, not both"):
+    with pytest.raises(InvalidValueError, match="Give `xi` or `bandit`, not both"):
         SSBAS(["a", "b"], xi=0.25, bandit=KLUCB)
-    with pytest.raises(InvalidValueError, match="0 < fraction <= 1"):
+    with pytest.raises(
+        InvalidValueError, match="`fraction` must be greater than 0 and at most 1, but got 0"
+    ):
         SSBAS(["a", "b"], bandit=KLUCB, fraction=0)
 
 
 @pytest.mark.parametrize("bandit", [KLUCB, Exp3, D3RB])
 def test_each_epoch_of_esbas_starts_with_a_new_bandit_except_for_stationary_arms(bandit):
     selector = ESBAS(["a", "b", "c"], bandit=bandit, stationary=["c"], seed=1)
-    epoch, counts = None, [0, 0, 0]
+    epoch = None
+    counts = [0, 0, 0]
     for number in range(40):
         choice = selector.ask()
         if choice.epoch != epoch:

@@ -1,7 +1,10 @@
-"""Comparison with bandits of other libraries. Where they are wrong, the difference is stated and tested.
+"""Comparison with bandits of other libraries.
 
-MABWiser is part of the development extra. SMPyBandits is installed with `pip install -e '.[references]'`, since it depends on
-scikit-learn and pandas; its tests are skipped if it is not installed.
+Where they are wrong, the difference is stated and tested.
+
+MABWiser is part of the development extra. SMPyBandits is installed with `pip install -e
+'.[references]'`, since it depends on scikit-learn and pandas; its tests are skipped if it is not
+installed.
 """
 
 import contextlib
@@ -22,16 +25,24 @@ ROUNDS = st.lists(st.tuples(st.integers(0, 2), st.floats(0, 1)), min_size=1, max
 
 @pytest.fixture(scope="module")
 def smpybandits():
-    """Its policies. On import it prints a lot, disables all warnings of NumPy, and needs a function that SciPy has renamed."""
-    special, errors = pytest.importorskip("scipy.special"), np.geterr()
+    """Return its policies.
+
+    On import it prints a lot, disables all warnings of NumPy, and needs a function that SciPy has
+    renamed.
+    """
+    special = pytest.importorskip("scipy.special")
+    errors = np.geterr()
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        if not hasattr(special, "btdtri"):  # the same function, under the name it had before SciPy 1.14
+        # the same function, under the name it had before SciPy 1.14
+        if not hasattr(special, "btdtri"):
             special.btdtri = special.betaincinv
         reason = "SMPyBandits is not installed: pip install -e '.[references]'"
         policies = pytest.importorskip("SMPyBandits.Policies", reason=reason)
     np.seterr(**errors)
-    return SimpleNamespace(SWUCB=policies.SWUCB, DiscountedUCB=policies.DiscountedUCB, Exp3=policies.Exp3)
+    return SimpleNamespace(
+        SWUCB=policies.SWUCB, DiscountedUCB=policies.DiscountedUCB, Exp3=policies.Exp3
+    )
 
 
 def feed(policy, rounds):
@@ -49,9 +60,15 @@ def play(bandit, rounds):
 @settings(max_examples=30)
 @given(rounds=ROUNDS)
 def test_ucb1_agrees_with_mabwiser(alpha, rounds):
-    """Its bonus is α √(2 ln n / n_k), so that ξ = 2 α²: its default α = 1 is Auer's ξ = 2, the paper's 1/4 is α = √(1/8)."""
-    mab = pytest.importorskip("mabwiser.mab", reason="MABWiser is not installed: pip install -e '.[dev]'")
-    every = [(arm, 0.5) for arm in range(3)] + rounds  # it gives an arm without a pull the index 0; ours goes first
+    """Its bonus is α √(2 ln n / n_k), so that ξ = 2 α².
+
+    Its default α = 1 is Auer's ξ = 2; the paper's 1/4 is α = √(1/8).
+    """
+    mab = pytest.importorskip(
+        "mabwiser.mab", reason="MABWiser is not installed: pip install -e '.[dev]'"
+    )
+    # it gives an arm without a pull the index 0; ours goes first
+    every = [(arm, 0.5) for arm in range(3)] + rounds
     other = mab.MAB(arms=[0, 1, 2], learning_policy=mab.LearningPolicy.UCB1(alpha=alpha))
     other.fit(decisions=[arm for arm, _ in every], rewards=[reward for _, reward in every])
     ours = play(UCB1(3, xi=2 * alpha**2), every)
@@ -65,7 +82,9 @@ def test_sw_ucb_agrees_with_smpybandits(smpybandits, rounds, window):
     other.startGame()
     feed(other, rounds)
     ours = play(SWUCB(3, window=window, xi=0.6), rounds)
-    assert ours.indices().tolist() == pytest.approx([other.computeIndex(arm) for arm in range(3)], rel=1e-9, abs=1e-12)
+    assert ours.indices().tolist() == pytest.approx(
+        [other.computeIndex(arm) for arm in range(3)], rel=1e-9, abs=1e-12
+    )
 
 
 @given(rounds=ROUNDS, gamma=st.floats(0.05, 1))
@@ -73,14 +92,17 @@ def test_exp3_agrees_with_smpybandits(smpybandits, rounds, gamma):
     other = smpybandits.Exp3(3, gamma=gamma)
     other.startGame()
     feed(other, rounds)
-    assert play(Exp3(3, gamma=gamma), rounds).indices().tolist() == pytest.approx(other.trusts.tolist(), rel=1e-6)
+    assert play(Exp3(3, gamma=gamma), rounds).indices().tolist() == pytest.approx(
+        other.trusts.tolist(), rel=1e-6
+    )
 
 
 def discounted_pair(smpybandits, rounds, gamma, n_arms):
     with contextlib.redirect_stdout(io.StringIO()):  # it warns when gamma is 1
         other = smpybandits.DiscountedUCB(n_arms, gamma=gamma, alpha=4.0)
     other.startGame()
-    other.discounted_pulls = np.zeros(n_arms)  # it keeps discounted counts as integers, which truncates them: fixed here
+    # it keeps discounted counts as integers, which truncates them: fixed here
+    other.discounted_pulls = np.zeros(n_arms)
     feed(other, rounds)
     # Its bonus is √(α ln n / (2 N_k)), that of the article 2 √(ξ ln n / N_k): α = 8 ξ.
     return other, play(DiscountedUCB(n_arms, discount=gamma, xi=0.5), rounds)
@@ -90,11 +112,15 @@ def discounted_pair(smpybandits, rounds, gamma, n_arms):
 def test_discounted_means_agree_with_smpybandits(smpybandits, rounds, gamma):
     other, ours = discounted_pair(smpybandits, rounds, gamma, 3)
     seen = other.discounted_pulls > 0
-    means = np.divide(other.discounted_rewards, other.discounted_pulls, out=np.full(3, math.nan), where=seen)
+    means = np.divide(
+        other.discounted_rewards, other.discounted_pulls, out=np.full(3, math.nan), where=seen
+    )
     assert ours.means.tolist() == pytest.approx(means.tolist(), rel=1e-9, abs=1e-12, nan_ok=True)
     last = rounds[-1][
         0
-    ]  # the count of the arm just pulled is right; that of others is not discounted until they are pulled again
+        # the count of the arm just pulled is right; that of others is not discounted until they are
+        # pulled again
+    ]
     assert ours.counts[last] == pytest.approx(other.discounted_pulls[last])
 
 
@@ -102,9 +128,12 @@ def test_discounted_means_agree_with_smpybandits(smpybandits, rounds, gamma):
 def test_discounted_ucb_agrees_with_smpybandits_where_no_count_is_stale(smpybandits, rounds):
     every = [(arm, 0.5) for arm in range(3)] + rounds
     other, ours = discounted_pair(smpybandits, every, 1.0, 3)  # no discount
-    assert ours.indices().tolist() == pytest.approx([other.computeIndex(arm) for arm in range(3)], rel=1e-9)
+    assert ours.indices().tolist() == pytest.approx(
+        [other.computeIndex(arm) for arm in range(3)], rel=1e-9
+    )
     alone = [(0, reward) for _, reward in rounds]
-    other, ours = discounted_pair(smpybandits, alone, 0.8, 1)  # the only arm is pulled in every round
+    # the only arm is pulled in every round
+    other, ours = discounted_pair(smpybandits, alone, 0.8, 1)
     assert ours.indices().tolist() == pytest.approx([other.computeIndex(0)], rel=1e-9)
 
 

@@ -19,7 +19,9 @@ from esbas.testing import check_bandit
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "bandits.md").read_text("utf-8")
-EXAMPLES = [textwrap.dedent(block) for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)]
+EXAMPLES = [
+    textwrap.dedent(block) for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+]
 (NEW_BANDIT,) = [example for example in EXAMPLES if "class MOSS" in example]
 
 
@@ -35,14 +37,18 @@ def test_names_may_contain_signs():
 
 
 def test_an_unknown_name_gets_a_suggestion():
-    with pytest.raises(UnknownNameError, match="there is no bandit named 'klucd': did you mean 'klucb'"):
+    with pytest.raises(
+        UnknownNameError, match="There is no bandit named 'klucd': did you mean 'klucb'"
+    ):
         make_bandit("klucd")
     with pytest.raises(AttributeError, match=r"module 'esbas.bandits' has no attribute 'KLUCD'"):
         _ = esbas.bandits.KLUCD
 
 
 def test_a_bandit_in_another_module_is_found_as_module_and_class(tmp_path, monkeypatch):
-    (tmp_path / "my_bandits.py").write_text(NEW_BANDIT.replace('@BANDITS.register("moss")\n', ""), "utf-8")
+    (tmp_path / "my_bandits.py").write_text(
+        NEW_BANDIT.replace('@BANDITS.register("moss")\n', ""), "utf-8"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     moss = make_bandit("my_bandits:MOSS")
     check_bandit(moss)
@@ -66,14 +72,23 @@ print(row)
 
 
 def test_a_file_in_the_package_is_all_that_a_new_bandit_needs(tmp_path):
-    shutil.copytree(ROOT / "src" / "esbas", tmp_path / "esbas", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("figures", "*.md"))
+    shutil.copytree(
+        ROOT / "src" / "esbas", tmp_path / "esbas", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copytree(
+        ROOT / "docs", tmp_path / "docs", ignore=shutil.ignore_patterns("figures", "*.md")
+    )
     (tmp_path / "esbas" / "bandits" / "moss.py").write_text(NEW_BANDIT, "utf-8")
     paths = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(tmp_path / 'docs')!r}]\n"
     command = [sys.executable, "-c", paths + USE_NEW_BANDIT]
-    result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False, timeout=600)
+    result = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", check=False, timeout=600
+    )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.strip() == "| `MOSS` | fixed arms | a known horizon | O(√(K T)) | `horizon=10_000` |"
+    assert (
+        result.stdout.strip()
+        == "| `MOSS` | fixed arms | a known horizon | O(√(K T)) | `horizon=10_000` |"
+    )
 
 
 @pytest.fixture
@@ -100,4 +115,6 @@ def test_the_row_of_a_bandit_is_complete(page, name):
     for parameter in inspect.signature(kind).parameters.values():
         if parameter.name not in ("n_arms", "memory", "rng", "spread"):
             assert f"`{parameter.name}" in page.parameters(kind)
-            assert parameter.name == "horizon" or f"{parameter.name}=None" not in page.parameters(kind), "say what None means"
+            assert parameter.name == "horizon" or f"{parameter.name}=None" not in page.parameters(
+                kind
+            ), "say what None means"

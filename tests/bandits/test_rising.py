@@ -32,7 +32,8 @@ def test_constant_rewards_are_expected_to_stay():
 
 
 def test_the_spread_scales_the_bonus():
-    small, large = RLessUCB(2), RLessUCB(2)
+    small = RLessUCB(2)
+    large = RLessUCB(2)
     large.spread = 64.0
     for number in range(60):
         reward = number % 7 / 7
@@ -42,23 +43,38 @@ def test_the_spread_scales_the_bonus():
 
 
 def estimate(rewards, epsilon, time):
-    n, h = len(rewards), math.floor(epsilon * len(rewards))
+    n = len(rewards)
+    h = math.floor(epsilon * len(rewards))
     x = dict(enumerate(rewards, start=1))
-    return sum(x[number] + (time - number) * (x[number] - x[number - h]) / h for number in range(n - h + 1, n + 1)) / h
+    return (
+        sum(
+            x[number] + (time - number) * (x[number] - x[number - h]) / h
+            for number in range(n - h + 1, n + 1)
+        )
+        / h
+    )
 
 
-@given(st.lists(ANY_SIZE, min_size=4, max_size=80), st.sampled_from([0.25, 0.3, 0.45, 0.49]), st.integers(0, 100))
+@given(
+    st.lists(ANY_SIZE, min_size=4, max_size=80),
+    st.sampled_from([0.25, 0.3, 0.45, 0.49]),
+    st.integers(0, 100),
+)
 def test_the_sums_follow_from_all_rewards(rewards, epsilon, later):
     arm = RisingArm()
     for number, reward in enumerate(rewards, start=1):
         arm.add(reward, epsilon)
         if arm.window:
             time = number + later
-            assert arm.estimate(time) == pytest.approx(estimate(rewards[:number], epsilon, time), rel=1e-9, abs=1e-6)
+            assert arm.estimate(time) == pytest.approx(
+                estimate(rewards[:number], epsilon, time), rel=1e-9, abs=1e-6
+            )
 
 
 class Naive(History):
-    epsilon, alpha, sigma = 0.4, 4, 0.5
+    epsilon = 0.4
+    alpha = 4
+    sigma = 0.5
 
     def __init__(self, n_arms):
         super().__init__(n_arms)
@@ -81,19 +97,27 @@ class Naive(History):
         self.arrived = [column if k in keep else [] for k, column in enumerate(self.arrived)]
 
     def index(self, arm):
-        time, n = self.count() + 1, len(self.arrived[arm])
-        value = estimate(self.arrived[arm], self.epsilon, time) if math.floor(self.epsilon * n) else self.mean_or_prior(arm)
+        time = self.count() + 1
+        n = len(self.arrived[arm])
+        value = (
+            estimate(self.arrived[arm], self.epsilon, time)
+            if math.floor(self.epsilon * n)
+            else self.mean_or_prior(arm)
+        )
         if not math.floor(self.epsilon * n):
             n = int(self.count(arm))
         h = math.floor(self.epsilon * n)
         if not h:
             return math.inf
-        return value + self.sigma * (time - n + h - 1) * math.sqrt(10 * math.log(time**self.alpha) / h**3)
+        return value + self.sigma * (time - n + h - 1) * math.sqrt(
+            10 * math.log(time**self.alpha) / h**3
+        )
 
 
 @given(todo=operations(ANY_SIZE), n_arms=st.integers(1, 3))
 def test_the_index_follows_from_the_whole_history(todo, n_arms):
-    bandit, history = RLessUCB(n_arms, epsilon=0.4), Naive(n_arms)
+    bandit = RLessUCB(n_arms, epsilon=0.4)
+    history = Naive(n_arms)
     replay(bandit, history, todo)
     expect_same_statistics(bandit, history)
     expected = [history.index(k) for k in range(bandit.n_arms)]

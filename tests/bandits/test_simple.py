@@ -18,7 +18,9 @@ def play(bandit, rounds):
 
 
 def test_epsilon_greedy_by_hand():
-    bandit = play(EpsilonGreedyBandit(3, epsilon=0.3, rng=np.random.default_rng(0)), [(0, 0.0), (1, 5.0)])
+    bandit = play(
+        EpsilonGreedyBandit(3, epsilon=0.3, rng=np.random.default_rng(0)), [(0, 0.0), (1, 5.0)]
+    )
     assert bandit.choose() == 2  # unplayed
     assert bandit.indices().tolist() == pytest.approx([0.1, 0.1, math.inf])
     play(bandit, [(2, 1.0)])
@@ -31,7 +33,8 @@ def test_epsilon_greedy_by_hand():
 
 def test_propensities_by_hand():
     bandit = play(EpsilonGreedyBandit(3, epsilon=0.3), [(0, 0.0), (1, 5.0)])
-    assert [bandit.propensity(arm) for arm in range(3)] == [0.0, 0.0, 1.0]  # arm 2 is unplayed and goes first
+    # arm 2 is unplayed and goes first
+    assert [bandit.propensity(arm) for arm in range(3)] == [0.0, 0.0, 1.0]
     assert [bandit.propensity(arm, among=[0, 1]) for arm in (0, 1)] == pytest.approx([0.15, 0.85])
     play(bandit, [(2, 1.0)])
     assert [bandit.propensity(arm) for arm in range(3)] == pytest.approx([0.1, 0.8, 0.1])
@@ -43,7 +46,9 @@ def test_propensities_by_hand():
 def test_uniform_by_hand():
     bandit = play(UniformBandit(4, rng=np.random.default_rng(0)), [(0, 1.0)] * 50)
     assert bandit.indices().tolist() == [0.25] * 4
-    assert (np.bincount([bandit.choose() for _ in range(8000)]) / 8000).tolist() == pytest.approx([0.25] * 4, abs=0.02)
+    assert (np.bincount([bandit.choose() for _ in range(8000)]) / 8000).tolist() == pytest.approx(
+        [0.25] * 4, abs=0.02
+    )
     assert {bandit.choose(among=[1, 3]) for _ in range(50)} == {1, 3}
 
 
@@ -64,10 +69,11 @@ def test_round_robin_by_hand():
 
 
 class Cycle(Model):
-    """Arms have names in the order of their numbers; the last name that was pulled determines the next arm."""
+    """Arms have names in the order of their numbers; the last one pulled determines the next."""
 
     def __init__(self, n_arms):
-        self.names, self.last = list(range(n_arms)), -1
+        self.names = list(range(n_arms))
+        self.last = -1
 
     def pull(self, ticket, arm, among=None):
         self.last = self.names[arm]
@@ -87,7 +93,8 @@ class Cycle(Model):
 
 @given(operations(ANY_SIZE), st.integers(1, 4))
 def test_round_robin_follows_from_the_whole_history(todo, n_arms):
-    bandit, cycle = RoundRobin(n_arms), Cycle(n_arms)
+    bandit = RoundRobin(n_arms)
+    cycle = Cycle(n_arms)
     replay(bandit, cycle, todo)
     assert np.argsort(-bandit.indices()).tolist() == cycle.order()
     assert bandit.choose() == cycle.order()[0]
@@ -96,12 +103,16 @@ def test_round_robin_follows_from_the_whole_history(todo, n_arms):
 @pytest.mark.parametrize("kind", [EpsilonGreedyBandit, UniformBandit, RoundRobin])
 @given(todo=operations(ANY_SIZE), n_arms=st.integers(1, 4))
 def test_the_statistics_follow_from_the_whole_history(kind, n_arms, todo):
-    bandit, history = kind(n_arms), History(n_arms)
+    bandit = kind(n_arms)
+    history = History(n_arms)
     replay(bandit, history, todo)
     expect_same_statistics(bandit, history)
     if kind is EpsilonGreedyBandit:
-        values = [history.mean_or_prior(k) if history.count(k) else math.inf for k in range(bandit.n_arms)]
-        unplayed, chances = [math.isinf(value) for value in values], bandit.indices()
+        values = [
+            history.mean_or_prior(k) if history.count(k) else math.inf for k in range(bandit.n_arms)
+        ]
+        unplayed = [math.isinf(value) for value in values]
+        chances = bandit.indices()
         assert np.isinf(chances).tolist() == unplayed
         if not any(unplayed):
             assert values[int(np.argmax(chances))] == pytest.approx(max(values), abs=1e-9)

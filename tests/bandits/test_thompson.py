@@ -1,4 +1,4 @@
-"""Thompson sampling: the posterior by hand and from the whole history, and samples that follow it."""
+"""Thompson sampling: the posterior by hand and from all rounds, and samples that follow it."""
 
 import math
 from functools import partial
@@ -8,8 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bandits.histories import UNIT, History, expect_same_statistics, of_discount, of_window, operations, replay
-from esbas.bandits import BetaThompson, Discounted, DiscountedThompson, GaussianThompson, SlidingThompson, Window
+from bandits.histories import (
+    UNIT,
+    History,
+    expect_same_statistics,
+    of_discount,
+    of_window,
+    operations,
+    replay,
+)
+from esbas.bandits import (
+    BetaThompson,
+    Discounted,
+    DiscountedThompson,
+    GaussianThompson,
+    SlidingThompson,
+    Window,
+)
 from esbas.errors import InvalidValueError
 
 
@@ -42,7 +57,8 @@ def test_beta_samples_follow_the_posterior():
 
 
 def test_the_gaussian_posterior_by_hand():
-    bandit = GaussianThompson(2, prior_mean=0, prior_pulls=1, sigma=1)  # N(S / (n + 1), 1 / (n + 1)), as Agrawal and Goyal
+    # N(S / (n + 1), 1 / (n + 1)), as Agrawal and Goyal
+    bandit = GaussianThompson(2, prior_mean=0, prior_pulls=1, sigma=1)
     play(bandit, [(0, 1.0), (0, 0.5), (1, 1.0)])
     assert bandit.indices().tolist() == pytest.approx([0.5, 0.5])
     flat = play(GaussianThompson(2), [(0, 1.0), (0, 0.5)])
@@ -51,9 +67,12 @@ def test_the_gaussian_posterior_by_hand():
 
 
 def test_gaussian_samples_follow_the_posterior():
-    # difference of the samples: N(0.25, 1/4 / 4 + 1/4 / 1), so arm 0 wins with Phi(0.25 / 0.559017) = 0.6726
+    # difference of the samples: N(0.25, 1/4 / 4 + 1/4 / 1), so arm 0 wins with Phi(0.25 / 0.559017)
+    # = 0.6726
     rounds = [(0, 0.75)] * 4 + [(1, 0.5)]
-    assert shares(play(GaussianThompson(2, rng=np.random.default_rng(2)), rounds))[0] == pytest.approx(0.6726, abs=0.03)
+    assert shares(play(GaussianThompson(2, rng=np.random.default_rng(2)), rounds))[
+        0
+    ] == pytest.approx(0.6726, abs=0.03)
 
 
 def test_the_propensity_is_unknown():
@@ -73,7 +92,7 @@ def test_the_spread_scales_gaussian_samples():
 
 def test_a_reward_outside_0_1_is_refused_where_the_prior_needs_it():
     for bandit in (BetaThompson(2), GaussianThompson(2, prior_pulls=1)):
-        with pytest.raises(InvalidValueError, match="0 <= reward <= 1"):
+        with pytest.raises(InvalidValueError, match="A reward must be between 0 and 1, but got"):
             bandit.update(0, 1.5)
     play(GaussianThompson(2), [(0, 1.5)])
 
@@ -94,8 +113,14 @@ def growing(tau):
 
 CASES = {
     "all rounds": (BetaThompson, History),
-    "window": (partial(SlidingThompson, window=6), partial(History, weigh=of_window(lambda tau: 6))),
-    "discount": (partial(DiscountedThompson, discount=0.7), partial(History, weigh=of_discount(0.7))),
+    "window": (
+        partial(SlidingThompson, window=6),
+        partial(History, weigh=of_window(lambda tau: 6)),
+    ),
+    "discount": (
+        partial(DiscountedThompson, discount=0.7),
+        partial(History, weigh=of_discount(0.7)),
+    ),
 }
 
 
@@ -103,7 +128,8 @@ CASES = {
 @given(todo=operations(UNIT), n_arms=st.integers(1, 4))
 def test_the_beta_posterior_follows_from_the_whole_history(case, n_arms, todo):
     factory, make_history = CASES[case]
-    bandit, history = factory(n_arms), make_history(n_arms)
+    bandit = factory(n_arms)
+    history = make_history(n_arms)
     replay(bandit, history, todo)
     expect_same_statistics(bandit, history)
     for arm in range(bandit.n_arms):
@@ -116,7 +142,10 @@ def test_the_beta_posterior_follows_from_the_whole_history(case, n_arms, todo):
 @pytest.mark.parametrize("memory", [None, "window", "discount"])
 @given(todo=operations(UNIT), n_arms=st.integers(1, 4))
 def test_the_gaussian_posterior_follows_from_the_whole_history(memory, prior_pulls, n_arms, todo):
-    memories = {"window": Window(n_arms, size=growing), "discount": Discounted(n_arms, discount=0.7)}
+    memories = {
+        "window": Window(n_arms, size=growing),
+        "discount": Discounted(n_arms, discount=0.7),
+    }
     weights = {"window": of_window(growing), "discount": of_discount(0.7)}
     bandit = GaussianThompson(n_arms, prior_pulls=prior_pulls, memory=memories.get(memory))
     history = History(n_arms, *([weights[memory]] if memory else []))

@@ -14,14 +14,14 @@ TRAIN = "train CartPole-v1 --no-tensorboard --jobs 1"
 SHORT = "a-folder-with-a-long-name-and-a-short-training"
 COMMANDS = {
     "stationary": "reproduce stationary --runs 2 --rounds 60",
-    "demo": "demo --runs 2 --episodes 300",
+    "small_grid": "reproduce small_grid --runs 2 --episodes 300",
     "gridworld": "reproduce gridworld --runs 2 --episodes 1000",
     "bounds": "reproduce bounds --runs 2 --horizon 256",
     "dialogue": "reproduce dialogue --runs 2",
     "qbert": "reproduce qbert --game klax --action-repeat 60 --steps 100 --memory 300 --no-tensorboard",
-    "train": f"{TRAIN} --steps 1500 --seeds 0 1 2 --members random \"random(name='a second learner whose name is rather long')\" "
+    "train": f"{TRAIN} --steps 1500 --seeds 0 1 2 --learners random \"random(name='a second learner with a rather long name')\" "
     "'training.plugins:Steady(action=7)'",  # it has faults: 7 is no action of the task
-    SHORT: f"{TRAIN} --steps 300 --members random --selector uniform",
+    SHORT: f"{TRAIN} --steps 300 --learners random --selector uniform",
     "compare": f"compare train {SHORT} --trust",
 }
 """In this order: the comparison is of the two trainings."""
@@ -41,8 +41,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = shutil.which("chromium")
-    assert path is not None, "these tests need chromium on PATH: run `make test-browser`, or install the package chromium"
+    assert path is not None, (
+        "these tests need chromium on PATH: run `make test-browser`, or install the package chromium"
+    )
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        opened = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield opened
         opened.close()

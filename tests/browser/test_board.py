@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from esbas.client import Client
 from esbas.reporting import estimate
-from esbas.server.settings import ServiceLimits
-from esbas.server.tokens import TokenFile
-from esbas.server.training_files import watch
-from esbas.server.training_routes import create_training_app
-from service.serving import free_port, running_app, serving
+from esbas.studies.client import Client
+from esbas.studies.server.settings import ServiceLimits
+from esbas.studies.server.tokens import TokenFile
+from esbas.studies.server.training_files import watch
+from esbas.studies.server.training_routes import create_training_app
+from studies.server.serving import free_port, running_app, serving
 from training.written_runs import write_run, write_training
 
 WIDTHS = {"desktop": 1280, "phone": 400}
@@ -29,8 +29,17 @@ expect.set_options(timeout=30_000)  # the machine may be busy
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service with three studies."""
-    with serving(f"sqlite:///{tmp_path_factory.mktemp('board')}/studies.db", limits=LIMITS) as running, Client(running) as client:
-        for name, selector, arms in (("support", "ssbas", "abc"), ("drawn", "exp3", "xy"), (HOSTILE, "esbas", [HOSTILE, "b"])):
+    with (
+        serving(
+            f"sqlite:///{tmp_path_factory.mktemp('board')}/studies.db", limits=LIMITS
+        ) as running,
+        Client(running) as client,
+    ):
+        for name, selector, arms in (
+            ("support", "ssbas", "abc"),
+            ("drawn", "exp3", "xy"),
+            (HOSTILE, "esbas", [HOSTILE, "b"]),
+        ):
             study = client.study(name, selector=selector, arms=list(arms))
             for k in range(12):
                 study.tell(study.ask(context=[0.5, k]), k % 4, key=f"{HOSTILE} {k}")
@@ -46,7 +55,12 @@ def opened(browser: Browser, url: str, *, expected: str = "", **options: object)
     page.on("console", lambda message: trouble.append(message.text))
     page.on("pageerror", lambda error: trouble.append(str(error)))
     page.on("dialog", lambda dialog: trouble.append(dialog.message))
-    page.on("request", lambda request: None if request.url.startswith(url.partition("#")[0]) else trouble.append(request.url))
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith(url.partition("#")[0]) else trouble.append(request.url)
+        ),
+    )
     page.goto(url)
     yield page
     page.close()
@@ -64,10 +78,18 @@ def test_choices_are_live_and_explained(url, browser):
         expect(row).to_contain_text("2.625")
         row.click()
         why = page.locator(".explanation")
-        expect(why.get_by_role("heading")).to_have_text(f"Choice {choice.number}: why {choice.arm}?")
+        expect(why.get_by_role("heading")).to_have_text(
+            f"Choice {choice.number}: why {choice.arm}?"
+        )
         expect(why).to_contain_text("among the arms that were available")
         expect(why.locator("tr.marked")).to_contain_text(f"{choice.arm} chosen")
-        facts = dict(zip(why.locator("dt").all_inner_texts(), why.locator("dd").all_inner_texts(), strict=True))
+        facts = dict(
+            zip(
+                why.locator("dt").all_inner_texts(),
+                why.locator("dd").all_inner_texts(),
+                strict=True,
+            )
+        )
         assert facts["value"].startswith("2.625")
         assert (facts["available"], facts["key"], facts["probability"]) == ("a, c", "live", "1")
         page.get_by_label("Any choice").fill("2")
@@ -97,12 +119,15 @@ def test_names_are_text(url, browser):
 
 
 def test_tokens_are_asked_for_and_kept(browser, tmp_path):
-    (tmp_path / "tokens.toml").write_text(f'[[token]]\nname = "board"\nscope = "read"\ntoken = "{TOKEN}"\n')
-    store, tokens = f"sqlite:///{tmp_path}/studies.db", TokenFile(tmp_path / "tokens.toml")
+    (tmp_path / "tokens.toml").write_text(
+        f'[[token]]\nname = "board"\nscope = "read"\ntoken = "{TOKEN}"\n'
+    )
+    store = f"sqlite:///{tmp_path}/studies.db"
+    tokens = TokenFile(tmp_path / "tokens.toml")
     with serving(store, tokens=tokens) as url, opened(browser, url, expected="401") as page:
         page.get_by_label("Token").fill("wrong")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("its token is unknown")
+        expect(page.get_by_role("alert")).to_contain_text("token of the request is unknown")
         page.get_by_label("Token").fill(TOKEN)
         page.keyboard.press("Enter")
         expect(page.get_by_text("There are no studies yet.")).to_be_visible()
@@ -121,7 +146,11 @@ def test_everything_can_be_reached_by_keyboard(url, browser):
         reached = []
         for _ in range(40):
             page.keyboard.press("Tab")
-            reached.append(page.evaluate("document.activeElement.closest('.choices') ? 'row' : document.activeElement.tagName"))
+            reached.append(
+                page.evaluate(
+                    "document.activeElement.closest('.choices') ? 'row' : document.activeElement.tagName"
+                )
+            )
             assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
             if reached[-1] == "row":
                 break
@@ -131,23 +160,32 @@ def test_everything_can_be_reached_by_keyboard(url, browser):
         expect(rows.nth(2)).to_be_focused()
         page.keyboard.press("Enter")
         expect(page.locator(".explanation")).to_contain_text("drawn at random, with a probability")
-        expect(page.locator("[aria-live=polite]")).to_contain_text("drawn at random, with a probability")
+        expect(page.locator("[aria-live=polite]")).to_contain_text(
+            "drawn at random, with a probability"
+        )
         expect(rows.nth(2)).to_have_attribute("aria-pressed", "true")
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.closest('.choices')") is None  # the list is one stop
+        # the list is one stop
+        assert page.evaluate("document.activeElement.closest('.choices')") is None
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("device", WIDTHS)
 def test_light_and_dark_wide_and_narrow(device, scheme, url, browser, tmp_path):
     address = f"{url}/#show=support&show=drawn"
-    with opened(browser, address, viewport={"width": WIDTHS[device], "height": 900}, color_scheme=scheme) as page:
+    with opened(
+        browser, address, viewport={"width": WIDTHS[device], "height": 900}, color_scheme=scheme
+    ) as page:
         expect(page.locator("canvas")).to_have_count(4)
         page.locator(".choices button").nth(3).click()
         expect(page.locator(".explanation")).to_be_visible()
-        for label in page.eval_on_selector_all("canvas", "all => all.map(each => [each.getAttribute('role'), each.ariaLabel])"):
+        for label in page.eval_on_selector_all(
+            "canvas", "all => all.map(each => [each.getAttribute('role'), each.ariaLabel])"
+        ):
             assert label[0] == "img"
-            assert re.match(r"(Share of control|Value) \(.*window.*\) up to choice \d+\. Last: ", label[1])
+            assert re.match(
+                r"(Share of control|Value) \(.*window.*\) up to choice \d+\. Last: ", label[1]
+            )
         for details in page.locator("details").all():
             details.locator("summary").click()
             expect(details.locator("tbody tr").nth(11)).to_be_attached()  # a row for each choice
@@ -159,11 +197,14 @@ def test_light_and_dark_wide_and_narrow(device, scheme, url, browser, tmp_path):
         page.get_by_role("button", name="Dark").click()
         _check_contrast(page, dark=scheme != "dark")
         page.reload()
-        expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", str(scheme != "dark").lower())
+        expect(page.get_by_role("button", name="Dark")).to_have_attribute(
+            "aria-pressed", str(scheme != "dark").lower()
+        )
 
 
 def test_a_lost_connection_is_shown_and_comes_back(browser, tmp_path):
-    store, port = f"sqlite:///{tmp_path}/studies.db", free_port()
+    store = f"sqlite:///{tmp_path}/studies.db"
+    port = free_port()
     with serving(store, port=port) as url, Client(url) as client:
         client.study("support", selector="ssbas", arms=["a", "b"]).ask()
         page_of = opened(browser, url, expected="Failed to load|ERR_")
@@ -178,17 +219,23 @@ def test_a_lost_connection_is_shown_and_comes_back(browser, tmp_path):
 
 
 def test_trainings_are_followed(browser, tmp_path):
-    one = write_training(tmp_path / "one", [1.0, 2.0], [3.0, 4.0], members=("random", "random(name='<b>other</b>')"))
+    one = write_training(
+        tmp_path / "one", [1.0, 2.0], [3.0, 4.0], learners=("random", "random(name='<b>other</b>')")
+    )
     two = write_training(tmp_path / "two", [1.0] * 60)
     app = create_training_app(watch([one, two], trust=False))
     with running_app(app) as url, opened(browser, f"{url}/#show=1&show=2") as page:
         panel = page.get_by_role("region", name="one", exact=True)
-        expect(panel.locator("canvas")).to_have_count(2)
+        expect(panel.locator("canvas")).to_have_count(3)  # control, values, and values by learner
         expect(panel.get_by_role("status")).to_have_text("live")
-        expect(page.get_by_role("region", name="two", exact=True).get_by_role("status")).to_have_text("finished")
+        expect(
+            page.get_by_role("region", name="two", exact=True).get_by_role("status")
+        ).to_have_text("finished")
         expect(panel.get_by_role("rowheader", name="<b>other</b>", exact=True)).to_have_count(1)
         write_run(one, 0, [1.0, 2.0, 6.5], learners=["random", "<b>other</b>"])
-        expect(panel.get_by_role("region", name="Last episodes").locator("tbody tr").first).to_contain_text("6.5")
+        expect(
+            panel.get_by_role("region", name="Last episodes").locator("tbody tr").first
+        ).to_contain_text("6.5")
         assert page.locator("main b").count() == 0
 
 
@@ -214,7 +261,10 @@ def test_curves_are_means_and_intervals_of_the_last_choices(url, browser):
     window, width, points, last, of_a, of_others = found
     assert (width, points, last) == (4, 250, 1000)
     assert window == 52  # 5 % of the rounds, in parts of 4
-    for curve, own in ((of_a, [k % 3 > 0 for k in range(1000)]), (of_others, [k % 3 == 0 for k in range(1000)])):
+    for curve, own in (
+        (of_a, [k % 3 > 0 for k in range(1000)]),
+        (of_others, [k % 3 == 0 for k in range(1000)]),
+    ):
         told = [value for value, mine in list(zip(values, own, strict=True))[-window:] if mine]
         expected = estimate(told)
         assert curve["share"] == pytest.approx(len(told) / window)
@@ -225,10 +275,10 @@ def test_curves_are_means_and_intervals_of_the_last_choices(url, browser):
 def _check_contrast(page: Page, *, dark: bool) -> None:
     """Texts have a contrast of at least 4.5 to the background, and lines of 3 (WCAG 2)."""
     found = page.evaluate("""() => {
-      const colour = (element, name) => getComputedStyle(element)[name].match(/\\d+/g).slice(0, 3).map(Number);
-      return [colour(document.body, "backgroundColor"), colour(document.body, "color"),
-              colour(document.querySelector(".panel .quiet"), "color"), colour(document.querySelector("summary"), "color"),
-              ...[...document.querySelectorAll(".swatch")].map(each => colour(each, "backgroundColor"))];
+      const color = (element, name) => getComputedStyle(element)[name].match(/\\d+/g).slice(0, 3).map(Number);
+      return [color(document.body, "backgroundColor"), color(document.body, "color"),
+              color(document.querySelector(".panel .quiet"), "color"), color(document.querySelector("summary"), "color"),
+              ...[...document.querySelectorAll(".swatch")].map(each => color(each, "backgroundColor"))];
     }""")
     paper, *texts = map(_luminance, found)
     assert (paper < 0.1) == dark
@@ -237,6 +287,9 @@ def _check_contrast(page: Page, *, dark: bool) -> None:
     assert min(contrasts[3:]) >= 3
 
 
-def _luminance(colour: list[int]) -> float:
-    linear = [part / 255 / 12.92 if part / 255 <= 0.04045 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in colour]
+def _luminance(color: list[int]) -> float:
+    linear = [
+        part / 255 / 12.92 if part / 255 <= 0.04045 else ((part / 255 + 0.055) / 1.055) ** 2.4
+        for part in color
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,4 +1,7 @@
-"""A Ray cluster of two nodes with one CPU each, on this machine. All tests in this folder have the marker `ray`."""
+"""A Ray cluster of two nodes with one CPU each, on this machine.
+
+All tests in this folder have the marker `ray`.
+"""
 
 import os
 import uuid
@@ -27,10 +30,13 @@ def pytest_collection_modifyitems(items):
 
 def marked_processes():
     """The processes that descend from this test session, except this one."""
-    mark, found = f"{MARK}={os.environ.get(MARK)}".encode(), []
+    mark = f"{MARK}={os.environ.get(MARK)}".encode()
+    found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if int(path.name) != os.getpid() and mark in (path / "environ").read_bytes().split(b"\0"):
+            if int(path.name) != os.getpid() and mark in (path / "environ").read_bytes().split(
+                b"\0"
+            ):
                 found.append(int(path.name))
         except OSError:  # it ended, or belongs to somebody else
             continue
@@ -38,7 +44,7 @@ def marked_processes():
 
 
 class TwoNodes:
-    """The cluster; the second node can be killed, and is replaced when a test asks for the cluster again."""
+    """The cluster. A second node that was killed is replaced when a test asks for it again."""
 
     def __init__(self):
         from ray.cluster_utils import Cluster
@@ -57,7 +63,8 @@ class TwoNodes:
 
     def kill_second(self):
         """As if its power failed: all of its processes end at once."""
-        node, self.second = self.second, None
+        node = self.second
+        self.second = None
         self._cluster.remove_node(node, allow_graceful=False)
 
     def shutdown(self):
@@ -69,9 +76,10 @@ class TwoNodes:
 
 @pytest.fixture(scope="session")
 def _mark():
-    """Ray reads these when it is imported. Afterwards, no process that a test started may be left."""
+    """Set what Ray reads when it is imported; afterwards, no process of a test may be left."""
     os.environ[MARK] = uuid.uuid4().hex
-    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # loopback; no statistics
+    # loopback; no statistics
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     yield
     wait_until(lambda: not marked_processes(), "the end of all Ray processes")
 

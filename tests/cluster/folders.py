@@ -7,7 +7,7 @@ import numpy as np
 TASK = (
     "train",
     "FrozenLake-v1",
-    "--members",
+    "--learners",
     "tabular_q",
     "random",
     "--no-tensorboard",
@@ -43,7 +43,13 @@ def same_runs(one: Path, other: Path, seeds=(0, 1)):
     for seed in seeds:
         first, second = (folder / "runs" / f"seed-{seed}" for folder in (one, other))
         names = {path.name for path in first.iterdir() if not path.name.startswith(".")}
-        assert names >= {"checkpoint.npz", "clock.json", "episodes.csv", "evaluations.csv", "best.npz"}
+        assert names >= {
+            "checkpoint.npz",
+            "clock.json",
+            "episodes.csv",
+            "evaluations.csv",
+            "best.npz",
+        }
         assert names == {path.name for path in second.iterdir() if not path.name.startswith(".")}
         for name in ("episodes.csv", "faults.csv", "evaluations.csv"):
             assert (first / name).read_bytes() == (second / name).read_bytes()

@@ -32,12 +32,18 @@ class Recording:
 
     @classmethod
     def clear(cls, engine):
-        cls.engine, cls.nodes, cls.gate, cls.on_message = engine, {}, None, None
+        cls.engine = engine
+        cls.nodes = {}
+        cls.gate = None
+        cls.on_message = None
 
     @classmethod
     def waiting(cls):
         """The node of each job that has started to wait for the gate."""
-        return {path.name.partition(".")[2]: path.read_text() for path in cls.gate.parent.glob(f"{cls.gate.name}.*")}
+        return {
+            path.name.partition(".")[2]: path.read_text()
+            for path in cls.gate.parent.glob(f"{cls.gate.name}.*")
+        }
 
     def map(self, function, jobs, *, resources, report=ignore_report, stop=never_stop):
         return closing(self._outcomes(function, jobs, resources, report, stop))
@@ -48,8 +54,12 @@ class Recording:
             if Recording.on_message is not None:
                 Recording.on_message(name, message)
 
-        wrapped = [Job(job.name, (function, job.name, Recording.gate, *job.arguments)) for job in jobs]
-        with find_engine(self.engine).map(recorded, wrapped, resources=resources, report=receive, stop=stop) as outcomes:
+        wrapped = [
+            Job(job.name, (function, job.name, Recording.gate, *job.arguments)) for job in jobs
+        ]
+        with find_engine(self.engine).map(
+            recorded, wrapped, resources=resources, report=receive, stop=stop
+        ) as outcomes:
             for outcome in outcomes:
                 if outcome.error is not None:
                     yield outcome

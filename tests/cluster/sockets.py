@@ -8,7 +8,7 @@ LISTENING = "0A"  # such a socket has no remote address
 
 
 def addresses(processes):
-    """The local addresses of all TCP sockets of these processes, and the remote ones of those that are connected."""
+    """Return the local and the remote addresses of all TCP sockets of these processes."""
     found = set()
     for process in processes:
         inodes = set(_inodes(process))

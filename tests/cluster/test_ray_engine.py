@@ -46,17 +46,22 @@ class Odd(Exception):
 
 def test_any_end_of_a_job_gives_an_outcome(cluster, tmp_path):
     hows = "killed", "well", "exits", "odd result", "odd error", "also well"
-    jobs = [*(Job(how, (how, str(tmp_path))) for how in hows), Job("odd argument", (threading.Lock(), ""))]
+    jobs = [
+        *(Job(how, (how, str(tmp_path))) for how in hows),
+        Job("odd argument", (threading.Lock(), "")),
+    ]
     found = outcomes(cluster.engine, end, jobs, count=2)
     assert found["well"].result() == "well"
     assert found["also well"].result() == "also well"
     for name in ("killed", "exits"):
         assert isinstance(found[name].error, WorkerLostError)
-        assert f"job {name!r} must run to its end, but it ended its worker 3 times" in str(found[name].error)
+        assert f"Job {name!r} must run to its end, but it ended its worker 3 times" in str(
+            found[name].error
+        )
         assert (tmp_path / name).read_text() == "xxx"
-    assert "a result must be picklable, but TypeError" in str(found["odd result"].error)
+    assert "A result must be picklable, but TypeError" in str(found["odd result"].error)
     assert "Odd: odd odd error" in str(found["odd error"].error)
-    assert "job 'odd argument' must be picklable, but TypeError" in str(found["odd argument"].error)
+    assert "Job 'odd argument' must be picklable, but TypeError" in str(found["odd argument"].error)
     assert "In a worker process" in found["odd error"].error.__notes__[0]
 
 
@@ -69,10 +74,20 @@ def dies(name, deadly):
 def test_a_part_that_kills_its_worker_is_reported_and_the_rest_goes_on(cluster, capfd):
     stored = {}
     parts = {name: partial(dies, name, "a") for name in "abcdef"}
-    with pytest.raises(WorkerLostError, match="job 'a' must run to its end"):
-        run_parts(parts, load=stored.get, store=stored.__setitem__, jobs=2, description="parts", engine=cluster.engine)
+    with pytest.raises(WorkerLostError, match="Job 'a' must run to its end"):
+        run_parts(
+            parts,
+            load=stored.get,
+            store=stored.__setitem__,
+            jobs=2,
+            description="parts",
+            engine=cluster.engine,
+        )
     assert set(stored) == set("bcdef")
-    assert "esbas: note: job 'a' must run to its end, but it ended its worker 3 times" in capfd.readouterr().err
+    assert (
+        "esbas: note: Job 'a' must run to its end, but it ended its worker 3 times"
+        in capfd.readouterr().err
+    )
 
 
 def look(context):
@@ -91,12 +106,12 @@ def test_jobs_do_not_use_more_threads_than_cpus(cluster):
 def test_resources_that_no_machine_has_are_reported(cluster, capfd):
     stopping = threading.Event()
     threading.Timer(0.5, stopping.set).start()
-    engine, asked = find_engine(cluster.engine), Resources(cpus=3)
+    engine = find_engine(cluster.engine)
+    asked = Resources(cpus=3)
     with engine.map(look, [Job("large")], resources=asked, stop=stopping.is_set) as found:
         assert list(found) == []  # it was never started
-    message = (
-        "a job must fit on a machine, but it asks for cpus=3 gpus=0 memory=0, and the largest machines have 1 CPUs, 0 GPUs and"
-    )
+    message = "A job must fit on a machine, but it asks for cpus=3 gpus=0 memory=0, "
+    message += "and the largest machines have 1 CPUs, 0 GPUs and"
     assert message in capfd.readouterr().err
 
 
@@ -108,7 +123,10 @@ def test_differences_between_machines_are_reported_once(cluster, capfd, monkeypa
     outcomes(cluster.engine, look, [Job(f"{k}") for k in range(4)])
     lines = [line for line in capfd.readouterr().err.splitlines() if "esbas: note" in line]
     assert 1 <= len(lines) <= 2
-    assert f"has CPU {machine.describe_machine()['CPU']} (here abacus), numpy {np.__version__} (here 1.0)" in lines[0]
+    assert (
+        f"has CPU {machine.describe_machine()['CPU']} (here abacus), numpy {np.__version__} "
+        f"(here 1.0)" in lines[0]
+    )
 
 
 def test_equal_machines_are_not_reported(cluster, capfd):
@@ -128,7 +146,10 @@ def ten(values):
 def test_large_shared_inputs_are_sent_once(cluster, monkeypatch):
     import ray
 
-    sizes, put, table, values = [], ray.put, {"x": np.zeros(50_000)}, np.ones(100_000)
+    sizes = []
+    put = ray.put
+    table = {"x": np.zeros(50_000)}
+    values = np.ones(100_000)
     monkeypatch.setattr(ray, "put", lambda value: sizes.append(len(value)) or put(value))
     jobs = [Job(f"{k}", (k, table, partial(ten, values))) for k in range(5)]
     found = outcomes(cluster.engine, changed_sum, jobs, count=2)
@@ -142,7 +163,9 @@ def test_a_process_uses_one_cluster(cluster):
     outcomes(cluster.engine, look, [Job("look")])
     assert ray.is_initialized()
     with pytest.raises(
-        EngineError, match=f"is connected to {cluster.address} instead of that of this machine: call ray.shutdown"
+        EngineError,
+        match=f"is connected to {cluster.address} instead of that of this machine: call "
+        f"ray.shutdown",
     ):
         outcomes("ray", look, [Job("look")])
 
@@ -150,9 +173,21 @@ def test_a_process_uses_one_cluster(cluster):
 @pytest.mark.parametrize(
     ("engine", "sentence"),
     [
-        ("ray:127.0.0.1:1", "Ray must be reachable at '127.0.0.1:1', but nobody answers at 127.0.0.1:1: start it with"),
-        ("ray://127.0.0.1:1", "Ray must be reachable at 'ray://127.0.0.1:1', but nobody answers at 127.0.0.1:1: start it with"),
-        ("ray:nonsense", "Ray must be reachable at 'nonsense', but Invalid address format: nonsense: start it with"),
+        (
+            "ray:127.0.0.1:1",
+            "Ray must be reachable at '127.0.0.1:1', but nothing answers at 127.0.0.1:1: start it",
+        ),
+        (
+            "ray://127.0.0.1:1",
+            (
+                "Ray must be reachable at 'ray://127.0.0.1:1', but nothing answers at 127.0.0.1:1: "
+                "start"
+            ),
+        ),
+        (
+            "ray:nonsense",
+            "Ray must be reachable at 'nonsense', but Invalid address format: nonsense: start it",
+        ),
     ],
 )
 def test_a_cluster_that_does_not_answer(cluster, engine, sentence):

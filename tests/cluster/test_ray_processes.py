@@ -37,11 +37,15 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def own(_mark, tmp_path, launch):
-    """Starts a program with its own Ray, whose two jobs wait for the file `end`; returns it, and the processes of Ray."""
+    """Start a program with its own Ray, whose two jobs wait for the file `end`.
+
+    Returns the program, and the processes of Ray.
+    """
     before = set(marked_processes())
     program = launch([sys.executable, "-c", OWN, str(tmp_path)], tmp_path / "log")
     wait_until(
-        lambda: all((tmp_path / str(k)).exists() for k in range(2)) or program.poll() is not None, "the start of both jobs"
+        lambda: all((tmp_path / str(k)).exists() for k in range(2)) or program.poll() is not None,
+        "the start of both jobs",
     )
     return program, lambda: set(marked_processes()) - before - {program.pid}
 
@@ -72,36 +76,60 @@ def test_the_cluster_of_the_tests_is_on_this_machine_alone(cluster):
 
 
 def test_ctrl_c_stops_a_training_after_a_checkpoint(cluster, tmp_path, launch):
-    folder, log = tmp_path / "ray", tmp_path / "log"
+    folder = tmp_path / "ray"
+    log = tmp_path / "log"
     command = [*LONG_TRAIN, "--engine", cluster.engine, "--jobs", "2", "--out", str(folder)]
     driver = launch([sys.executable, "-m", "esbas", *command], log)
     runs = [folder / "runs" / f"seed-{seed}" for seed in (0, 1)]
-    wait_until(lambda: all(read_clock(each) for each in runs) or driver.poll() is not None, "a checkpoint of both seeds")
+    wait_until(
+        lambda: all(read_clock(each) for each in runs) or driver.poll() is not None,
+        "a checkpoint of both seeds",
+    )
     os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: to all processes
     assert driver.wait(WAIT) == 130
     assert "Traceback" not in log.read_text()
     episodes = [len((each / "episodes.csv").read_text().splitlines()) - 1 for each in runs]
-    assert [read_clock(each).episodes for each in runs] == episodes  # the last episode before the stop is in the checkpoint
+    # the last episode before the stop is in the checkpoint
+    assert [read_clock(each).episodes for each in runs] == episodes
     assert not all(read_clock(each).finished for each in runs)
-    assert main(["resume", str(folder), "--engine", cluster.engine, "--jobs", "2", "--no-tensorboard"]) == 0
+    assert (
+        main(["resume", str(folder), "--engine", cluster.engine, "--jobs", "2", "--no-tensorboard"])
+        == 0
+    )
     assert main([*LONG_TRAIN, "--out", str(tmp_path / "local")]) == 0
     same_runs(tmp_path / "local", folder)
 
 
 def test_ctrl_c_stops_a_sweep(cluster, tmp_path, launch):
-    folder, log = tmp_path / "ray", tmp_path / "log"
-    command = [*GRIDWORLD[:-1], "100000000", "--engine", cluster.engine, "--jobs", "2", "--out", str(folder)]
+    folder = tmp_path / "ray"
+    log = tmp_path / "log"
+    command = [
+        *GRIDWORLD[:-1],
+        "100000000",
+        "--engine",
+        cluster.engine,
+        "--jobs",
+        "2",
+        "--out",
+        str(folder),
+    ]
     driver = launch([sys.executable, "-m", "esbas", *command], log)
     wait_until(lambda: (folder / "config.json").exists() or driver.poll() is not None, "the start")
     time.sleep(3)
     assert interrupted(driver) == 130
     assert "Traceback" not in log.read_text()
-    with find_engine(cluster.engine).map(quick, [Job("a"), Job("b")], resources=Resources(jobs=2)) as found:
-        assert [outcome.result() for outcome in found] == ["done", "done"]  # both CPUs are free again
+    with find_engine(cluster.engine).map(
+        quick, [Job("a"), Job("b")], resources=Resources(jobs=2)
+    ) as found:
+        # both CPUs are free again
+        assert [outcome.result() for outcome in found] == ["done", "done"]
 
 
 def interrupted(driver):
-    """The exit code after Ctrl-C, several times if necessary: Ray may lose a signal while the driver connects to the cluster."""
+    """Return the exit code after Ctrl-C, several times if necessary.
+
+    Ray may lose a signal while the driver connects to the cluster.
+    """
     for _ in range(4):
         os.killpg(driver.pid, signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -113,7 +141,8 @@ def quick(context):
     return "done"
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Ray leaves log files open
+# Ray leaves log files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.usefixtures("_mark")
 def test_a_driver_outside_the_cluster(tmp_path, launch):
     from ray.cluster_utils import Cluster
@@ -123,10 +152,20 @@ def test_a_driver_outside_the_cluster(tmp_path, launch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    cluster = Cluster(initialize_head=True, head_node_args={**OPTIONS, "ray_client_server_port": port})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={**OPTIONS, "ray_client_server_port": port}
+    )
     try:
         for k, command in enumerate((GRIDWORLD, TRAIN)):
-            remote = [*command, "--engine", f"ray://127.0.0.1:{port}", "--jobs", "2", "--out", str(tmp_path / f"ray{k}")]
+            remote = [
+                *command,
+                "--engine",
+                f"ray://127.0.0.1:{port}",
+                "--jobs",
+                "2",
+                "--out",
+                str(tmp_path / f"ray{k}"),
+            ]
             driver = launch([sys.executable, "-m", "esbas", *remote], tmp_path / "log")
             assert driver.wait(WAIT) == 0, (tmp_path / "log").read_text()
             assert main([*command, "--out", str(tmp_path / f"local{k}")]) == 0
@@ -138,10 +177,22 @@ def test_a_driver_outside_the_cluster(tmp_path, launch):
 
 @pytest.mark.usefixtures("_mark")
 def test_a_cluster_that_was_started_by_ray_start(tmp_path, launch):
-    options = ["--head", "--port=0", "--num-cpus=1", "--include-dashboard=false", "--object-store-memory=200000000", "--block"]
-    head = launch([sys.executable, "-m", "ray.scripts.scripts", "start", *options], tmp_path / "head")
+    options = [
+        "--head",
+        "--port=0",
+        "--num-cpus=1",
+        "--include-dashboard=false",
+        "--object-store-memory=200000000",
+        "--block",
+    ]
+    head = launch(
+        [sys.executable, "-m", "ray.scripts.scripts", "start", *options], tmp_path / "head"
+    )
     try:
-        wait_until(lambda: "block forever" in (tmp_path / "head").read_text() or head.poll() is not None, "the start")
+        wait_until(
+            lambda: "block forever" in (tmp_path / "head").read_text() or head.poll() is not None,
+            "the start",
+        )
         command = [*TRAIN, "--engine", "ray:auto", "--out", str(tmp_path / "ray")]
         driver = launch([sys.executable, "-m", "esbas", *command], tmp_path / "log")
         assert driver.wait(WAIT) == 0, (tmp_path / "log").read_text()

@@ -1,4 +1,4 @@
-"""Sweeps and trainings on two nodes give the results of this machine, also if a node or the driver is killed."""
+"""Sweeps and trainings on two nodes give the results of this machine, also after kills."""
 
 import signal
 import sys
@@ -31,7 +31,8 @@ def test_sweeps(cluster, tmp_path, command):
 
 def test_a_node_that_is_killed_in_the_middle_of_a_sweep(cluster, tmp_path):
     assert main([*GRIDWORLD, "--out", str(tmp_path / "local")]) == 0
-    Recording.gate, second = tmp_path / "gate", cluster.second.node_id
+    Recording.gate = tmp_path / "gate"
+    second = cluster.second.node_id
     killing = threading.Thread(target=open_when_both_wait, args=(cluster.kill_second,))
     killing.start()
     assert main([*GRIDWORLD, *RECORDING, "--out", str(tmp_path / "ray")]) == 0
@@ -48,14 +49,22 @@ def open_when_both_wait(before):
 
 def test_a_training(cluster, tmp_path):
     assert main([*TRAIN, "--out", str(tmp_path / "local")]) == 0
+    # otherwise, one node may take both runs while the other one is still starting
+    Recording.gate = tmp_path / "gate"
+    opening = threading.Thread(target=open_when_both_wait, args=(lambda: None,))
+    opening.start()
     assert main([*TRAIN, *RECORDING, "--out", str(tmp_path / "ray")]) == 0
+    opening.join()
     same_runs(tmp_path / "local", tmp_path / "ray")
     assert len(set(Recording.nodes.values())) == 2
 
 
 def test_a_node_that_is_killed_in_the_middle_of_a_training(cluster, tmp_path):
     assert main([*LONG_TRAIN, "--out", str(tmp_path / "local")]) == 0
-    Recording.gate, second, after, killed = tmp_path / "gate", cluster.second.node_id, [], []
+    Recording.gate = tmp_path / "gate"
+    second = cluster.second.node_id
+    after = []
+    killed = []
 
     def receive(name, message):
         if (
@@ -64,7 +73,9 @@ def test_a_node_that_is_killed_in_the_middle_of_a_training(cluster, tmp_path):
             and Recording.waiting()[name] == second
             and "clock.json" in message.names
         ):
-            killed.extend([name, read_clock(tmp_path / "ray" / "runs" / f"seed-{message.seed}").episodes])
+            killed.extend(
+                [name, read_clock(tmp_path / "ray" / "runs" / f"seed-{message.seed}").episodes]
+            )
             cluster.kill_second()
         elif isinstance(message, Status) and killed and name == killed[0]:
             after.append(message.episodes)
@@ -86,7 +97,10 @@ def test_a_killed_driver_of_a_training_continues(cluster, tmp_path, launch):
     assert main([*LONG_TRAIN, "--out", str(tmp_path / "local")]) == 0
     driver = launch([sys.executable, "-m", "esbas", *command], tmp_path / "log")
     clocks = [folder / "runs" / f"seed-{seed}" for seed in (0, 1)]
-    wait_until(lambda: all(read_clock(each) for each in clocks) or driver.poll() is not None, "a checkpoint of both seeds")
+    wait_until(
+        lambda: all(read_clock(each) for each in clocks) or driver.poll() is not None,
+        "a checkpoint of both seeds",
+    )
     driver.kill()
     driver.wait()
     assert not all(read_clock(each).finished for each in clocks)
@@ -114,7 +128,9 @@ def test_a_killed_driver_of_a_sweep_continues(cluster, tmp_path, launch):
     folder = tmp_path / "ray"
     command = [*GRIDWORLD, "--jobs", "2", "--out", str(folder)]
     assert main([*GRIDWORLD, "--out", str(tmp_path / "local")]) == 0
-    driver = launch([sys.executable, "-c", KILLED, *command, "--engine", cluster.engine], tmp_path / "log")
+    driver = launch(
+        [sys.executable, "-c", KILLED, *command, "--engine", cluster.engine], tmp_path / "log"
+    )
     assert driver.wait(WAIT) == -signal.SIGKILL
     (stored,) = folder.glob("parts/*.npz")
     assert main([*command, *RECORDING[:2]]) == 0

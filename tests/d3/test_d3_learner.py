@@ -1,5 +1,6 @@
 """Members of d3rlpy (`make test-d3rlpy`)."""
 
+import inspect
 import itertools
 import random
 
@@ -11,21 +12,37 @@ import torch
 
 import esbas
 from esbas import seeding
+from esbas._internal.spaces import Discrete
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
-from esbas.learners.d3 import hooks
-from esbas.learners.d3.learner import D3Learner
-from esbas.learners.d3.names import CONTINUOUS, DISCRETE
-from esbas.spaces import Discrete
+from esbas.learners.d3rlpy import hooks
+from esbas.learners.d3rlpy.learner import D3Learner, D3Options
+from esbas.learners.d3rlpy.names import CONTINUOUS, DISCRETE
 from esbas.testing import Corridor, check_learner
 
-CART, PENDULUM = gym.make("CartPole-v1", max_episode_steps=20), gym.make("Pendulum-v1", max_episode_steps=12)
-SMALL = {"hidden": [8], "batch": 8, "updates_per_step": 0.3}
+CART, PENDULUM = (
+    gym.make("CartPole-v1", max_episode_steps=20),
+    gym.make("Pendulum-v1", max_episode_steps=12),
+)
+SMALL = {"hidden": [8], "batch_size": 8, "updates_per_step": 0.3}
 EVERY = [*((name, CART) for name in DISCRETE), *((name, PENDULUM) for name in CONTINUOUS)]
-SOME = [("double_dqn", CART), ("sac", CART), ("td3", PENDULUM), ("sac", PENDULUM), ("bcq", PENDULUM)]  # the last draws candidates
+# the last draws candidates
+SOME = [
+    ("double_dqn", CART),
+    ("sac", CART),
+    ("td3", PENDULUM),
+    ("sac", PENDULUM),
+    ("bcq", PENDULUM),
+]
 
 
 def member(algorithm, env, name="it", **settings):
-    return D3Learner(name, algorithm, observation_space=env.observation_space, action_space=env.action_space, **SMALL | settings)
+    return D3Learner(
+        name,
+        algorithm,
+        observation_space=env.observation_space,
+        action_space=env.action_space,
+        **SMALL | settings,
+    )
 
 
 def collect(env, episodes=4, seed=0):
@@ -33,7 +50,7 @@ def collect(env, episodes=4, seed=0):
 
     class Random:
         def act(self, observation, rng):
-            return esbas.spaces.random_action(env.action_space, rng)
+            return esbas._internal.spaces.random_action(env.action_space, rng)
 
     data = esbas.TrajectorySet()
     for number in range(episodes):
@@ -65,21 +82,23 @@ def test_keeps_the_contract_of_learners(algorithm, env):
 
 
 def test_keeps_the_contract_of_learners_with_discrete_observations():
-    env = Corridor(3, max_steps=8)
+    env = Corridor(3, max_episode_steps=8)
     check_learner(lambda: member("dqn", env), env, episodes=2, draws=50)
 
 
 @pytest.mark.parametrize(("algorithm", "env"), EVERY)
 def test_every_algorithm_learns_and_continues_identically_after_loading(tmp_path, algorithm, env):
-    data, learner, twin = collect(env), member(algorithm, env), member(algorithm, env, seed=1)
+    data = collect(env)
+    learner = member(algorithm, env)
+    twin = member(algorithm, env, seed=1)
     fresh = parts_of(learner)
     learner.learn(data)
     steps = sum(len(data[i]) for i in range(4))
     assert hooks.state_of(learner.model)["gradient_steps"] == int(0.3 * steps) > 5
     with pytest.raises(AssertionError):
         assert_same(fresh, parts_of(learner))
-    esbas.archive.write(tmp_path / "it", "learner", learner.state_dict())
-    twin.load_state_dict(esbas.archive.read(tmp_path / "it", "learner"))
+    esbas._internal.archive.write(tmp_path / "it", "learner", learner.state_dict())
+    twin.load_state_dict(esbas._internal.archive.read(tmp_path / "it", "learner"))
     for trajectory in collect(env, seed=5).since(0):
         data.append(trajectory)
     for each in (learner, twin):
@@ -89,16 +108,21 @@ def test_every_algorithm_learns_and_continues_identically_after_loading(tmp_path
 
 @pytest.mark.parametrize(("algorithm", "env"), SOME)
 def test_takes_the_same_gradient_steps_as_d3rlpy_on_the_same_transitions(algorithm, env):
-    learner, data = member(algorithm, env, updates_per_step=0.5), collect(env)
+    learner = member(algorithm, env, updates_per_step=0.5)
+    data = collect(env)
     learner.learn(data)
     torch.manual_seed(seeding.integer(0, "d3", "it", "torch"))
     rng = seeding.generator(0, "d3", "it", "batches")
-    config = hooks.configuration(algorithm, discrete=env is CART, options=None, hidden=[8], owner="it")
+    config = hooks.configuration(
+        algorithm, discrete=env is CART, options=None, hidden=[8], owner="it"
+    )
     if env is PENDULUM:
         config.action_scaler = d3rlpy.preprocessing.MinMaxActionScaler(minimum=-2.0, maximum=2.0)
     alone = config.create()
     alone.create_impl(env.observation_space.shape, 2 if env is CART else 1)
-    transitions = [theirs(step) for trajectory in data.since(0) for step in trajectory.transitions()]
+    transitions = [
+        theirs(step) for trajectory in data.since(0) for step in trajectory.transitions()
+    ]
     for _ in range(len(transitions) // 2):
         drawn = [transitions[i] for i in rng.integers(len(transitions), size=8)]
         alone.update(d3rlpy.dataset.TransitionMiniBatch.from_transitions(drawn))
@@ -106,7 +130,8 @@ def test_takes_the_same_gradient_steps_as_d3rlpy_on_the_same_transitions(algorit
 
 
 def theirs(step):
-    action, reward = np.asarray(step.action).reshape(-1), np.array([step.reward], np.float32)
+    action = np.asarray(step.action).reshape(-1)
+    reward = np.array([step.reward], np.float32)
     rest = {"next_action": action, "interval": 1, "rewards_to_go": reward}
     return d3rlpy.dataset.Transition(
         observation=step.observation,
@@ -119,7 +144,9 @@ def theirs(step):
 
 
 @pytest.mark.parametrize("selector", [esbas.ESBAS, esbas.SSBAS])
-@pytest.mark.parametrize(("env", "algorithms"), [(CART, ["double_dqn", "cql"]), (PENDULUM, ["sac", "bcq"])])
+@pytest.mark.parametrize(
+    ("env", "algorithms"), [(CART, ["double_dqn", "cql"]), (PENDULUM, ["sac", "bcq"])]
+)
 def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
     def parts():
         return env, [member(name, env, name=name) for name in algorithms], selector(algorithms)
@@ -138,8 +165,13 @@ def test_a_resumed_run_is_bit_identical(tmp_path, selector, env, algorithms):
 
 def test_the_global_generators_are_unchanged():
     def states():
-        legacy = np.random.get_state(legacy=False)  # noqa: NPY002  # the global generator is intended
-        return [legacy["state"]["key"].tolist(), legacy["state"]["pos"], torch.get_rng_state().tolist(), random.getstate()]
+        legacy = np.random.get_state(legacy=False)  # noqa: NPY002
+        return [
+            legacy["state"]["key"].tolist(),
+            legacy["state"]["pos"],
+            torch.get_rng_state().tolist(),
+            random.getstate(),
+        ]
 
     before = states()
     learner = member("bcq", PENDULUM)
@@ -153,16 +185,24 @@ def test_a_truncated_episode_bootstraps():
     options = {"gamma": 0.5, "learning_rate": 0.02, "target_update_interval": 10}
     for terminated, expected in ((True, 0.0), (False, 0.5)):
         data = esbas.TrajectorySet()
-        data.append(esbas.Trajectory(np.array([0, 1]), np.array([0]), np.array([0.0]), terminated, not terminated))
+        data.append(
+            esbas.Trajectory(
+                np.array([0, 1]), np.array([0]), np.array([0.0]), terminated, not terminated
+            )
+        )
         data.append(esbas.Trajectory(np.array([1, 0]), np.array([0]), np.array([1.0]), True, False))
-        learner = D3Learner("it", "dqn", hidden=[8], updates_per_step=100, options=options, **spaces)
+        learner = D3Learner(
+            "it", "dqn", hidden=[8], updates_per_step=100, options=options, **spaces
+        )
         learner.learn(data)
         value = learner.model.predict_value(np.eye(2, dtype=np.float32)[:1], np.array([0]))
         assert value == pytest.approx([expected], abs=0.05)
 
 
 def test_gradient_steps_are_in_proportion_to_the_transitions():
-    data, learner, total = esbas.TrajectorySet(), member("dqn", CART), 0
+    data = esbas.TrajectorySet()
+    learner = member("dqn", CART)
+    total = 0
     for trajectory in collect(CART, 6).since(0):
         data.append(trajectory)
         learner.learn(data)
@@ -174,8 +214,19 @@ def test_gradient_steps_are_in_proportion_to_the_transitions():
 def test_learns_the_corridor_in_epochs():
     env = Corridor(slip=0.0)
     options = {"learning_rate": 0.01, "target_update_interval": 20}
-    learner = member("double_dqn", env, hidden=[16], batch=32, updates_per_step=1.0, epsilon=(1.0, 0.0, 300), options=options)
-    lengths = [record.length for record in esbas.run(env, [learner], esbas.ESBAS(["it"], epochs=[50, 10]), episodes=60)]
+    learner = member(
+        "double_dqn",
+        env,
+        hidden=[16],
+        batch_size=32,
+        updates_per_step=1.0,
+        epsilon=(1.0, 0.0, 300),
+        options=options,
+    )
+    lengths = [
+        record.length
+        for record in esbas.run(env, [learner], esbas.ESBAS(["it"], epochs=[50, 10]), episodes=60)
+    ]
     assert lengths[50:] == [4] * 10
 
 
@@ -183,7 +234,9 @@ class Aim(gym.Env):
     """One step: the closer to (1, 7.5), the larger the reward."""
 
     observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
-    action_space = gym.spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 10.0], np.float32))
+    action_space = gym.spaces.Box(
+        np.array([-2.0, 0.0], np.float32), np.array([2.0, 10.0], np.float32)
+    )
 
     def reset(self, *, seed=None, options=None):
         return np.zeros(1, np.float32), {}
@@ -195,7 +248,7 @@ class Aim(gym.Env):
 
 def test_learns_to_aim_with_actions_of_any_range():
     options = {"actor_learning_rate": 0.01, "critic_learning_rate": 0.01}
-    learner = member("td3", Aim(), hidden=[32], batch=64, updates_per_step=8, options=options)
+    learner = member("td3", Aim(), hidden=[32], batch_size=64, updates_per_step=8, options=options)
     learner.learn(collect(Aim(), 200))
     aimed = learner.greedy_policy().act(np.zeros(1, np.float32), np.random.default_rng(0))
     assert aimed == pytest.approx([1.0, 7.5], abs=1.0)
@@ -203,21 +256,24 @@ def test_learns_to_aim_with_actions_of_any_range():
 
 
 def test_exploration_follows_the_transitions():
-    seen, data = CART.reset(seed=0)[0], collect(CART)
+    seen = CART.reset(seed=0)[0]
+    data = collect(CART)
     learner = member("dqn", CART, epsilon=(1.0, 0.2, 10))
     both = np.array([seen, seen]), np.arange(2)
     assert np.exp(learner.policy().log_probs(*both)) == pytest.approx([0.5, 0.5])
     learner.learn(data)
     assert sorted(np.exp(learner.policy().log_probs(*both))) == pytest.approx([0.1, 0.9])
     assert sorted(np.exp(learner.greedy_policy().log_probs(*both))) == [0.0, 1.0]
-    assert not hasattr(member("td3", PENDULUM).policy(), "log_probs")  # clipped noise has no density
+    # clipped noise has no density
+    assert not hasattr(member("td3", PENDULUM).policy(), "log_probs")
 
 
 def test_noise_is_in_halves_of_the_range():
     seen = PENDULUM.reset(seed=0)[0]
     learner = member("td3", PENDULUM, noise=(0.2, 0.1, 10))
     for expected in (0.2 * 2, 0.1 * 2):
-        policy, best = learner.policy(), learner.greedy_policy().act(seen, np.random.default_rng(0))
+        policy = learner.policy()
+        best = learner.greedy_policy().act(seen, np.random.default_rng(0))
         noise = [policy.act(seen, np.random.default_rng(k)) - best for k in range(300)]
         assert np.std(noise) == pytest.approx(expected, rel=0.2)
         learner.learn(collect(PENDULUM))
@@ -227,8 +283,8 @@ def test_a_configuration_is_equivalent_to_a_name_with_options():
     network = d3rlpy.models.VectorEncoderFactory(hidden_units=[8])
     config = d3rlpy.algos.DQNConfig(learning_rate=0.01, encoder_factory=network, batch_size=8)
     one = member("dqn", CART, options={"learning_rate": 0.01})
-    other = member(config, CART, hidden=None, batch=None)
-    assert one.batch == other.batch == 8
+    other = member(config, CART, hidden=None, batch_size=None)
+    assert one.batch_size == other.batch_size == 8
     for each in (one, other):
         each.learn(collect(CART))
     assert_same(one.state_dict(), other.state_dict())
@@ -236,14 +292,14 @@ def test_a_configuration_is_equivalent_to_a_name_with_options():
 
 def test_divergence_raises():
     learner = member("dqn", CART, options={"learning_rate": 1e30})
-    with pytest.raises(DivergenceError, match="the losses of learner 'it' must be finite"):
+    with pytest.raises(DivergenceError, match="The losses of learner 'it' became infinite or NaN"):
         learner.learn(collect(CART))
 
 
 def test_refuses_data_that_have_shrunk():
     learner = member("dqn", CART)
     learner.learn(collect(CART))
-    with pytest.raises(InvalidValueError, match="the data only grow"):
+    with pytest.raises(InvalidValueError, match="The data must only grow, but a learner that has"):
         learner.learn(collect(CART, 2))
 
 
@@ -253,19 +309,49 @@ SCALED = d3rlpy.algos.DQNConfig(reward_scaler=d3rlpy.preprocessing.ConstantShift
 @pytest.mark.parametrize(
     ("algorithm", "env", "settings", "error", "sentence"),
     [
-        ("doubledqn", CART, {}, UnknownNameError, "no algorithm of d3rlpy named 'doubledqn': did you mean 'double_dqn'"),
+        (
+            "doubledqn",
+            CART,
+            {},
+            UnknownNameError,
+            "no algorithm of d3rlpy named 'doubledqn': did you mean 'double_dqn'",
+        ),
         (
             "td3",
             CART,
             {},
             SpaceError,
-            "learner 'it' must fit the task, but d3rlpy's td3 is for continuous actions: leave it out, or",
+            "of learner 'it' must fit the environment, but d3rlpy's td3 is for continuous actions",
         ),
-        ("dqn", PENDULUM, {}, SpaceError, "learner 'it' must fit the task, but d3rlpy's dqn is for discrete actions"),
-        (d3rlpy.algos.TD3Config(), CART, {"hidden": None}, SpaceError, "TD3Config is for continuous actions"),
-        (d3rlpy.algos.ReBRACConfig(), PENDULUM, {"hidden": None}, InvalidValueError, "that learn from single transitions"),
-        (d3rlpy.algos.DQNConfig(), CART, {}, InvalidValueError, "options and hidden are for names"),
-        (SCALED, CART, {"hidden": None}, InvalidValueError, "a member has no scalers"),
+        (
+            "dqn",
+            PENDULUM,
+            {},
+            SpaceError,
+            "of learner 'it' must fit the environment, but d3rlpy's dqn is for discrete actions",
+        ),
+        (
+            d3rlpy.algos.TD3Config(),
+            CART,
+            {"hidden": None},
+            SpaceError,
+            "TD3Config is for continuous actions",
+        ),
+        (
+            d3rlpy.algos.ReBRACConfig(),
+            PENDULUM,
+            {"hidden": None},
+            InvalidValueError,
+            "that learn from single transitions",
+        ),
+        (
+            d3rlpy.algos.DQNConfig(),
+            CART,
+            {},
+            InvalidValueError,
+            "`options` and `hidden` are for algorithms that are given by name",
+        ),
+        (SCALED, CART, {"hidden": None}, InvalidValueError, "Scalers are not supported, but got "),
         (
             "dqn",
             CART,
@@ -273,18 +359,74 @@ SCALED = d3rlpy.algos.DQNConfig(reward_scaler=d3rlpy.preprocessing.ConstantShift
             UnknownNameError,
             "no option of d3rlpy's dqn named 'learning': did you mean",
         ),
-        ("dqn", CART, {"options": {"batch_size": 8}}, InvalidValueError, "options do not contain batch_size"),
-        ("dqn", CART, {"noise": 0.1}, InvalidValueError, "noise is for Box actions"),
-        ("td3", PENDULUM, {"epsilon": 0.1}, InvalidValueError, "epsilon is for discrete actions"),
-        ("td3", PENDULUM, {"noise": -0.1}, InvalidValueError, r"noise is \(first, last, transitions\)"),
-        ("dqn", CART, {"updates_per_step": 0}, InvalidValueError, "updates_per_step > 0"),
-        ("dqn", CART, {"batch": 0}, InvalidValueError, "batch >= 1"),
-        ("td3", CART, {"action_space": gym.spaces.Box(-np.inf, np.inf, (1,))}, SpaceError, "Box with bounds, but are Box"),
-        ("td3", CART, {"action_space": gym.spaces.MultiBinary(3)}, SpaceError, "Box with bounds, but are MultiBinary"),
-        ("dqn", CART, {"observation_space": gym.spaces.Dict({})}, SpaceError, "the observations of learner 'it' must be"),
+        (
+            "dqn",
+            CART,
+            {"options": {"batch_size": 8}},
+            InvalidValueError,
+            "`options` must not contain batch_size",
+        ),
+        ("dqn", CART, {"noise": 0.1}, InvalidValueError, "`noise` is for Box actions"),
+        ("td3", PENDULUM, {"epsilon": 0.1}, InvalidValueError, "`epsilon` is for discrete actions"),
+        (
+            "td3",
+            PENDULUM,
+            {"noise": -0.1},
+            InvalidValueError,
+            r"`noise` must be .* \(first, last, transitions\)",
+        ),
+        (
+            "dqn",
+            CART,
+            {"updates_per_step": 0},
+            InvalidValueError,
+            "`updates_per_step` must be greater than 0",
+        ),
+        ("dqn", CART, {"batch_size": 0}, InvalidValueError, "`batch_size` must be at least 1"),
+        (
+            "td3",
+            CART,
+            {"action_space": gym.spaces.Box(-np.inf, np.inf, (1,))},
+            SpaceError,
+            "Box with bounds, but are Box",
+        ),
+        (
+            "td3",
+            CART,
+            {"action_space": gym.spaces.MultiBinary(3)},
+            SpaceError,
+            "Box with bounds, but are MultiBinary",
+        ),
+        (
+            "dqn",
+            CART,
+            {"observation_space": gym.spaces.Dict({})},
+            SpaceError,
+            "The observations of learner 'it' must be",
+        ),
     ],
 )
 def test_bad_input_raises_a_clear_error(algorithm, env, settings, error, sentence):
     spaces = {"observation_space": env.observation_space, "action_space": env.action_space}
     with pytest.raises(error, match=sentence):
         D3Learner("it", algorithm, **{"hidden": [8]} | spaces | settings)
+
+
+def test_a_learner_is_built_for_an_environment():
+    learner = D3Learner.for_env(CART, "double_dqn", **SMALL, seed=3)
+    assert learner.name == "d3rlpy double_dqn hidden (8), batch_size 8, updates_per_step 0.3"
+    assert (learner.observation_space, learner.action_space) == (
+        CART.observation_space,
+        CART.action_space,
+    )
+    faster = D3Learner.for_env(PENDULUM, "td3", options={"actor_learning_rate": 0.01}, **SMALL)
+    assert faster.name.startswith("d3rlpy td3 actor_learning_rate 0.01, hidden (8)")
+    assert D3Learner.for_env(PENDULUM, "td3", name="mine", **SMALL).name == "mine"
+    with pytest.raises(UnknownNameError, match="There is no option of D3Learner named 'batch'"):
+        D3Learner.for_env(CART, "dqn", batch=8)
+
+
+def test_type_checkers_know_the_options_of_the_constructor():
+    parameters = inspect.signature(D3Learner).parameters.values()
+    own = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    assert set(D3Options.__annotations__) == own - {"observation_space", "action_space", "options"}

@@ -13,5 +13,5 @@ def test_there_is_a_block():
 
 
 @pytest.mark.parametrize("program", BLOCKS, ids=lambda program: f"{program.page}:{program.line}")
-def test_documented_code_runs(program, folder):  # noqa: F811
-    test_code.test_documented_code_runs(program, folder)
+def test_documented_code_runs(program, folder, capfd):  # noqa: F811
+    test_code.test_documented_code_runs(program, folder, capfd)

@@ -15,7 +15,8 @@ from documentation.pages import MLFLOW, PAGES, ROOT, fences, programs
 from esbas import cli, experiments
 from esbas.experiments.dialogue import constants
 
-with warnings.catch_warnings(action="ignore"):  # Box2D crashes if a warning during its import is an error
+# Box2D crashes if a warning during its import is an error
+with warnings.catch_warnings(action="ignore"):
     import Box2D  # noqa: F401
 
 pytestmark = pytest.mark.docs
@@ -42,10 +43,15 @@ SHELL_PAGES = [page for page in PAGES if blocks(page)]
 
 def test_every_block_says_what_it_is():
     known = {SHELL, TEXT, *OTHER}
-    assert [f"{page.name}:{line}" for page in PAGES for line, language, _ in fences(page) if language not in known] == []
+    assert [
+        f"{page.name}:{line}"
+        for page in PAGES
+        for line, language, _ in fences(page)
+        if language not in known
+    ] == []
     assert {page.name for page in SHELL_PAGES} >= {
         "README.md",
-        *("tasks.md", "train.md", "plugins.md", "install.md", "metrics.md"),
+        *("environments.md", "train.md", "plugins.md", "install.md", "metrics.md"),
         *("gridworld.md", "dialogue.md", "qbert.md", "theory.md"),
     }
 
@@ -75,12 +81,16 @@ def run(words, monkeypatch):
     if program == "esbas":
         return cli.main(shortened(rest))
     if program == "make":
-        return subprocess.run(["make", "--dry-run", *rest], cwd=ROOT, capture_output=True, check=False).returncode
+        return subprocess.run(
+            ["make", "--dry-run", *rest], cwd=ROOT, capture_output=True, check=False
+        ).returncode
     if program == "pip":
         return check_pip(rest)
     assert words[:2] == ["python", "-m"], "no test knows how to run this command"
     monkeypatch.setattr(
-        constants, "generate", lambda wanted, *, seed, candidates: generate(wanted, seed=seed, candidates=CANDIDATES)
+        constants,
+        "generate",
+        lambda wanted, *, seed, candidates: generate(wanted, seed=seed, candidates=CANDIDATES),
     )
     monkeypatch.setattr(sys, "argv", words[2:])
     runpy.run_module(words[2], run_name="__main__")
@@ -93,7 +103,8 @@ def shortened(words):
     limits = SWEEP_LIMITS if command == "reproduce" else LIMITS
     short = list(words)
     for place in range(1, len(words)):
-        option, word = words[place - 1].removeprefix("--"), words[place]
+        option = words[place - 1].removeprefix("--")
+        word = words[place]
         if word.isdigit():
             short[place] = (
                 str(max(1, int(word) // 1000))
@@ -107,7 +118,11 @@ def shortened(words):
     if command == "reproduce":
         options = experiments.find_experiment(words[1]).__dataclass_fields__
         for name in ("runs", "episodes"):
-            short += [f"--{name}", str(limits[name])] if name in options and f"--{name}" not in words else []
+            short += (
+                [f"--{name}", str(limits[name])]
+                if name in options and f"--{name}" not in words
+                else []
+            )
         short += ["--steps", "60"] if "steps" in options and "--steps" not in words else []
     return short
 
@@ -118,7 +133,9 @@ generate = constants.generate
 def check_pip(words):
     """Installation is not repeated here; what it names must exist."""
     assert words[0] == "install"
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
     for name in re.findall(r"\[([\w,-]+)\]", " ".join(words)):
         assert set(name.split(",")) <= set(extras), name
     return 0
@@ -135,10 +152,12 @@ def inline_commands():
 
 @pytest.mark.parametrize(("page", "command"), sorted(set(inline_commands())))
 def test_a_command_in_the_text_can_be_parsed(page, command, monkeypatch):
-    def parse(program, config, execute, words):
+    def parse(program, config, execute, words, *, opening=""):
         placeholders = {"RIDGE": "0.1"}
         if words:
-            assert tyro.cli(config, args=[placeholders.get(word, word) for word in words]) is not None
+            assert (
+                tyro.cli(config, args=[placeholders.get(word, word) for word in words]) is not None
+            )
         return 0
 
     monkeypatch.setattr(cli, "_call", parse)

@@ -21,7 +21,8 @@ class Elsewhere:
     remote = True
 
     def __init__(self, lost=None):
-        self.lost, self.attempts = lost, []
+        self.lost = lost
+        self.attempts = []
 
     def map(self, function, jobs, *, resources, report=ignore_report, stop=never_stop):
         self.resources = resources
@@ -29,7 +30,9 @@ class Elsewhere:
 
     def _outcomes(self, function, jobs, report, stop):
         while jobs:
-            job, messages = pickle.loads(pickle.dumps(jobs[0])), []  # the arguments are read again for each attempt
+            # the arguments are read again for each attempt
+            job = pickle.loads(pickle.dumps(jobs[0]))
+            messages = []
             self.attempts.append(messages)
 
             def send(message, name=job.name, messages=messages):

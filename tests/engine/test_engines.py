@@ -29,10 +29,14 @@ def test_engines_keep_the_contract(name):
 def test_the_check_finds_an_engine_that_ignores_stop(monkeypatch):
     class Endless(Sequential):
         def map(self, function, jobs, *, resources, report=print, stop=None):
-            return super().map(function, jobs, resources=resources, report=report, stop=lambda: False)
+            return super().map(
+                function, jobs, resources=resources, report=report, stop=lambda: False
+            )
 
     monkeypatch.setattr("esbas.engine.testing.PATIENCE", 0.1)
-    with pytest.raises(ContractError, match="Endless must keep the rule '`stop` reaches running jobs"):
+    with pytest.raises(
+        ContractError, match="Endless must keep the rule '`stop` reaches running jobs"
+    ):
         check_engine(Endless)
 
 
@@ -42,15 +46,24 @@ def test_engines_are_found_by_name_and_by_module():
     mine = Plain()
     assert find_engine(mine) is mine
     assert list(ENGINES) == ["sequential", "threads", "processes", "ray"]
-    with pytest.raises(UnknownNameError, match="there is no engine named 'thraeds': did you mean 'threads'"):
+    with pytest.raises(
+        UnknownNameError, match="There is no engine named 'thraeds': did you mean 'threads'"
+    ):
         find_engine("thraeds")
-    with pytest.raises(InvalidValueError, match="an engine has a method `map`"):
+    with pytest.raises(
+        InvalidValueError, match=r"^An engine must have a method `map`, but .* has none"
+    ):
         find_engine("builtins:dict")
 
 
 @pytest.mark.parametrize(
     ("options", "rule"),
-    [({"jobs": 0}, "jobs >= 1"), ({"cpus": 0}, "cpus > 0"), ({"gpus": -1}, "gpus >= 0"), ({"memory": -1}, "memory >= 0")],
+    [
+        ({"jobs": 0}, r"^`jobs` must be at least 1, but got 0\.$"),
+        ({"cpus": 0}, r"^`cpus` must be greater than 0, but got 0\.$"),
+        ({"gpus": -1}, r"^`gpus` must be at least 0, but got -1\.$"),
+        ({"memory": -1}, r"^`memory` must be at least 0, but got -1\.$"),
+    ],
 )
 def test_resources_are_checked(options, rule):
     with pytest.raises(InvalidValueError, match=rule):
@@ -89,14 +102,16 @@ def outcomes(jobs, count=1):
 
 def test_any_end_of_a_worker_gives_an_outcome():
     hows = "killed", "well", "exits", "odd result", "odd error"
-    found = outcomes([*(Job(how, (how,)) for how in hows), Job("odd argument", (lambda: None,)), Job("last")])
+    found = outcomes(
+        [*(Job(how, (how,)) for how in hows), Job("odd argument", (lambda: None,)), Job("last")]
+    )
     assert found["well"].result()[0] == found["last"].result()[0] == "well"
     sentences = {
-        "killed": "job 'killed' must run to its end, but its process ended with exit code -9",
+        "killed": "Job 'killed' must run to its end, but its process ended with exit code -9",
         "exits": "its process ended with exit code 3",
-        "odd result": "a result must be picklable, but",
+        "odd result": "A result must be picklable, but",
         "odd error": "Odd: odd odd error",
-        "odd argument": "job 'odd argument' must be picklable, but",
+        "odd argument": "Job 'odd argument' must be picklable, but",
     }
     for name, sentence in sentences.items():
         with pytest.raises(EngineError) as caught:
@@ -143,15 +158,22 @@ if __name__ == "__main__":
 
 
 def test_workers_end_when_their_parent_is_killed(tmp_path):
-    script, files = tmp_path / "parent.py", [tmp_path / name for name in "ab"]
+    script = tmp_path / "parent.py"
+    files = [tmp_path / name for name in "ab"]
     script.write_text(PARENT)
-    parent = subprocess.Popen([sys.executable, str(script), *map(str, files)], start_new_session=True)
+    parent = subprocess.Popen(
+        [sys.executable, str(script), *map(str, files)], start_new_session=True
+    )
     try:
-        wait_until(lambda: all(file.exists() and file.read_text() for file in files), "the jobs did not start")
+        wait_until(
+            lambda: all(file.exists() and file.read_text() for file in files),
+            "the jobs did not start",
+        )
         parent.kill()
         parent.wait()
         wait_until(
-            lambda: not any(map(alive, (int(file.read_text()) for file in files))), "workers continue without their parent"
+            lambda: not any(map(alive, (int(file.read_text()) for file in files))),
+            "workers continue without their parent",
         )
     finally:
         with suppress(ProcessLookupError):

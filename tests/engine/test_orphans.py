@@ -37,7 +37,9 @@ def hold(folder, name):
 def program(folder, count):
     parts = {f"part{k}": partial(hold, folder, f"part{k}") for k in range(count)}
     try:
-        run_parts(parts, load=lambda _: None, store=print, jobs=count, description="parts", processes=True)
+        run_parts(
+            parts, load=lambda _: None, store=print, jobs=count, description="parts", processes=True
+        )
     except KeyboardInterrupt:
         os._exit(130)
 
@@ -73,7 +75,10 @@ def test_ctrl_c_while_workers_start_prints_no_traceback(start, tmp_path):
     for k, delay in enumerate(delays):
         folder = tmp_path / f"delay{k}"
         process = start(folder, count=3)
-        wait_until(lambda process=process: _children(process.pid) or process.poll() is not None, "the start of a worker")
+        wait_until(
+            lambda process=process: _children(process.pid) or process.poll() is not None,
+            "the start of a worker",
+        )
         time.sleep(delay)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes
         assert process.wait(WAIT) == 130
@@ -106,7 +111,10 @@ def either(context, folder, number):
 
 def test_a_worker_that_dies_while_a_grandchild_holds_its_pipe(tmp_path):
     start = time.monotonic()
-    jobs = [Job("dies", (str(tmp_path), None)), *(Job(f"{k}", (str(tmp_path), k)) for k in range(3))]
+    jobs = [
+        Job("dies", (str(tmp_path), None)),
+        *(Job(f"{k}", (str(tmp_path), k)) for k in range(3)),
+    ]
     try:
         with Processes().map(either, jobs, resources=Resources(jobs=2)) as outcomes:
             found = {outcome.name: outcome for outcome in outcomes}
@@ -132,7 +140,9 @@ def report_until_killed(context, number):
 
 def test_a_worker_killed_while_it_sends_does_not_hang_the_rest():
     for _ in range(3):
-        with Processes().map(report_until_killed, [Job(f"{k}", (k,)) for k in range(4)], resources=Resources(jobs=2)) as outcomes:
+        with Processes().map(
+            report_until_killed, [Job(f"{k}", (k,)) for k in range(4)], resources=Resources(jobs=2)
+        ) as outcomes:
             found = {outcome.name: outcome for outcome in outcomes}
         assert "its process ended with exit code -9" in str(found["0"].error)
         assert [found[f"{k}"].result() for k in (1, 2, 3)] == [1, 2, 3]

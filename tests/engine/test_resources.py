@@ -15,16 +15,18 @@ from esbas.errors import InvalidValueError, MissingExtraError, UnknownNameError,
 def test_resources_are_read():
     assert read_resources([], jobs=3, engine=find_engine("threads")) == Resources(jobs=3)
     words = ["cpus=2", "gpus=0.5", "memory=4"]
-    assert read_resources(words, jobs=1, engine=Elsewhere()) == Resources(cpus=2, gpus=0.5, memory=4)
+    assert read_resources(words, jobs=1, engine=Elsewhere()) == Resources(
+        cpus=2, gpus=0.5, memory=4
+    )
 
 
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        ("cpu=2", "there is no resource named 'cpu': did you mean 'cpus'"),
-        ("cpus", "a resource must be a number such as cpus=2, but got 'cpus'"),
-        ("gpus=nan", "a resource must be a number such as gpus=2, but got 'gpus=nan'"),
-        ("cpus=0", "`cpus > 0` must hold"),
+        ("cpu=2", "There is no resource named 'cpu': did you mean 'cpus'"),
+        ("cpus", "`resources` must be numbers such as cpus=2, but got 'cpus'"),
+        ("gpus=nan", "`resources` must be numbers such as gpus=2, but got 'gpus=nan'"),
+        ("cpus=0", "`cpus` must be greater than 0, but got 0"),
     ],
 )
 def test_wrong_resources_are_refused(word, sentence):
@@ -35,20 +37,31 @@ def test_wrong_resources_are_refused(word, sentence):
 @pytest.mark.parametrize("command", [["train", "CartPole-v1"], ["reproduce", "bounds"]])
 def test_resources_need_a_cluster(command, tmp_path, capsys):
     assert main([*command, "--resources", "cpus=2", "--out", str(tmp_path / "out")]) == 2
-    assert "`resources are those of jobs on a cluster` must hold" in capsys.readouterr().err
+    assert "`resources` are for jobs on a cluster, but got" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("engine", ["ray", "auto", "ray:auto", "ray://10.0.0.1:10001"])
 def test_a_missing_extra_is_named(engine, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"--engine ray needs ray, which is not installed: pip install 'esbas\[ray\]'"):
+    with pytest.raises(
+        MissingExtraError,
+        match=r"--engine ray needs ray, which is not installed: pip install 'esbas\[ray\]'",
+    ):
         find_engine(engine)
 
 
 def test_parts_get_their_resources():
     engine = Elsewhere()
-    run_parts({"a": dict}, load=lambda _: None, store=print, jobs=2, description="x", engine=engine, resources=["cpus=3"])
+    run_parts(
+        {"a": dict},
+        load=lambda _: None,
+        store=print,
+        jobs=2,
+        description="x",
+        engine=engine,
+        resources=["cpus=3"],
+    )
     assert engine.resources == Resources(jobs=2, cpus=3)
 
 
@@ -56,14 +69,23 @@ class Deadly(Plain):
     """Reports that the first job lost its worker."""
 
     def _outcomes(self, function, jobs, report, stop):
-        yield Outcome(name=jobs[0].name, error=WorkerLostError("job 'a' must run to its end, but did not"))
+        yield Outcome(
+            name=jobs[0].name, error=WorkerLostError("job 'a' must run to its end, but did not")
+        )
         yield from super()._outcomes(function, jobs[1:], report, stop)
 
 
 def test_a_lost_worker_is_reported_and_the_other_parts_run(capsys):
     stored = {}
     with pytest.raises(WorkerLostError, match="job 'a' must run"):
-        run_parts(dict.fromkeys("abc", dict), load=stored.get, store=stored.__setitem__, jobs=1, description="x", engine=Deadly())
+        run_parts(
+            dict.fromkeys("abc", dict),
+            load=stored.get,
+            store=stored.__setitem__,
+            jobs=1,
+            description="x",
+            engine=Deadly(),
+        )
     assert set(stored) == {"b", "c"}
     assert "esbas: note: job 'a' must run" in capsys.readouterr().err
 

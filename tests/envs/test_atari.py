@@ -21,7 +21,9 @@ def game(name="ALE/Breakout-v5", **options):
 def play(env, seed, steps=STEPS):
     """The observations of the first steps of an episode, and what else they return."""
     observation, _ = env.reset(seed=seed)
-    rng, seen, others = np.random.default_rng(seed), [np.asarray(observation)], []
+    rng = np.random.default_rng(seed)
+    seen = [np.asarray(observation)]
+    others = []
     for _ in range(steps):
         observation, *rest = env.step(int(rng.integers(env.action_space.n)))
         seen.append(np.asarray(observation))
@@ -29,7 +31,7 @@ def play(env, seed, steps=STEPS):
     return np.stack(seen), others
 
 
-def test_observations_are_stacks_of_grey_images():
+def test_observations_are_stacks_of_gray_images():
     env = game(screen_size=42, stack_size=3)
     assert env.observation_space == gymnasium.spaces.Box(0, 255, (3, 42, 42), np.uint8)
     seen, _ = play(env, 1)
@@ -39,19 +41,23 @@ def test_observations_are_stacks_of_grey_images():
     assert cv2.getNumThreads() == 1
 
 
-@pytest.mark.parametrize("name", ["ALE/Breakout-v5", "ALE/Qbert-v5"])  # actions are repeated at random
+# actions are repeated at random
+@pytest.mark.parametrize("name", ["ALE/Breakout-v5", "ALE/Qbert-v5"])
 def test_an_episode_depends_on_its_seed_and_the_actions_alone(name):
-    one, other = game(name), game(name)
+    one = game(name)
+    other = game(name)
     first = play(one, 5)
     play(other, 9, 11)
-    second, different = play(other, 5), play(one, 6)
+    second = play(other, 5)
+    different = play(one, 6)
     np.testing.assert_array_equal(first[0], second[0])
     assert first[1] == second[1]
     assert not np.array_equal(first[0], different[0])
 
 
 def test_the_number_of_no_ops_depends_on_the_seed():
-    env, starts = game(noop_max=30), {}
+    env = game(noop_max=30)
+    starts = {}
     for seed in (0, 1, 2, 0):
         _, info = env.reset(seed=seed)
         assert starts.setdefault(seed, info["episode_frame_number"]) == info["episode_frame_number"]
@@ -83,8 +89,12 @@ def test_actions_are_repeated_as_often_as_the_wrappers_say():
 
 def test_other_environments_are_refused():
     with pytest.raises(
-        InvalidValueError, match="the game has frameskip=4 and AtariPreprocessing has frame_skip=4: give the game"
+        InvalidValueError,
+        match="the game has frameskip=4 and AtariPreprocessing has frame_skip=4: give the game",
     ):
         atari.preprocess(gymnasium.make("ALE/Breakout-v5"))
-    with pytest.raises(InvalidValueError, match="AtariPreprocessing needs a game of ale-py, but the environment is <CartPole"):
+    with pytest.raises(
+        InvalidValueError,
+        match="AtariPreprocessing needs a game of ale-py, but the environment is <CartPole",
+    ):
         atari.preprocess(gymnasium.make("CartPole-v1"))

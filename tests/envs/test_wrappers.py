@@ -10,7 +10,8 @@ from esbas.errors import SpaceError
 
 class Anything(gymnasium.Env):
     def __init__(self, actions, observations):
-        self.action_space, self.observation_space = actions, observations
+        self.action_space = actions
+        self.observation_space = observations
 
 
 ACTIONS = [
@@ -20,6 +21,8 @@ ACTIONS = [
     (MultiBinary((2, 2)), 16),
     (Discrete(4, start=1), 4),
     (Discrete(3), 3),
+    (Tuple([Discrete(2, start=1), MultiBinary(2)]), 8),
+    (Dict(hand=Tuple([Discrete(3), Discrete(2)]), turn=MultiDiscrete([2, 2])), 24),
 ]
 
 
@@ -34,7 +37,14 @@ def test_each_number_is_another_action(space, n):
 
 def test_the_last_part_changes_fastest():
     wrapped = DiscreteActions(Anything(MultiDiscrete([2, 3], start=[5, 0]), Discrete(2)))
-    assert [wrapped.action(number).tolist() for number in range(6)] == [[5, 0], [5, 1], [5, 2], [6, 0], [6, 1], [6, 2]]
+    assert [wrapped.action(number).tolist() for number in range(6)] == [
+        [5, 0],
+        [5, 1],
+        [5, 2],
+        [6, 0],
+        [6, 1],
+        [6, 2],
+    ]
 
 
 @pytest.mark.parametrize(("space", "n"), ACTIONS)
@@ -63,12 +73,32 @@ def test_observations_with_several_parts_are_numbered():
 @pytest.mark.parametrize(
     ("wrapper", "space", "message"),
     [
-        (DiscreteActions, Box(0, 1), "needs MultiDiscrete, MultiBinary or Discrete actions, but the action space is Box"),
-        (DiscreteActions, Tuple([Discrete(2)]), "needs MultiDiscrete, MultiBinary or Discrete actions"),
-        (DiscreteActions, MultiDiscrete([200, 200]), "must have at most 10,000 actions for DiscreteActions, but .* has 40,000"),
-        (DiscreteActions, MultiBinary(5000), r"has about 10\^1505: write a wrapper of your own"),
-        (DiscreteObservations, Dict(a=Discrete(2), b=Box(0, 1)), "needs observations with discrete parts only, but"),
-        (DiscreteObservations, MultiDiscrete([2000, 2000]), "must have at most 1,000,000 observations .* use FlattenObservation"),
+        (
+            DiscreteActions,
+            Box(0, 1),
+            "needs actions with discrete parts only, such as MultiDiscrete, but .* is Box",
+        ),
+        (
+            DiscreteActions,
+            Tuple([Discrete(2), Box(0, 1)]),
+            "needs actions with discrete parts only, such as MultiDiscrete, but .* is Tuple",
+        ),
+        (
+            DiscreteActions,
+            MultiDiscrete([200, 200]),
+            "must have at most 10,000 actions for DiscreteActions, but .* has 40,000",
+        ),
+        (DiscreteActions, MultiBinary(5000), r"has about 10\^1505: write a wrapper with the"),
+        (
+            DiscreteObservations,
+            Dict(a=Discrete(2), b=Box(0, 1)),
+            "needs observations with discrete parts only, but",
+        ),
+        (
+            DiscreteObservations,
+            MultiDiscrete([2000, 2000]),
+            "must have at most 1,000,000 observations .* use FlattenObservation",
+        ),
     ],
 )
 def test_what_cannot_be_numbered_is_refused(wrapper, space, message):

@@ -21,15 +21,20 @@ def protocol(tmp_path):
 @pytest.fixture
 def measured(tmp_path, protocol):
     """The file of a method on the task Rooms."""
-    path, own = tmp_path / "rooms.json", read_protocol(protocol)
-    runs = [{"curve": [float(number)] * 10, "final": 2.0, "steps": 1500, "episodes": 12, "cpu": 0.5} for number in range(3)]
+    path = tmp_path / "rooms.json"
+    own = read_protocol(protocol)
+    runs = [
+        {"curve": [float(number)] * 10, "final": 2.0, "steps": 1500, "episodes": 12, "cpu": 0.5}
+        for number in range(3)
+    ]
     write_runs(path, "other-program", facts(own.tasks["Rooms"], own, 0), runs)
     return path
 
 
 def reproduce(protocol, out, *words):
-    words = ["--protocol-file", str(protocol), "--out", str(out), "--jobs", "1", "--tasks", "Rooms", "--seeds", "2", *words]
-    return cli.main(["reproduce", "control", "--methods", "uniform", *words])
+    folders = ["--protocol-file", str(protocol), "--out", str(out)]
+    chosen = ["--tasks", "Rooms", "--methods", "uniform", "--seeds", "2"]
+    return cli.main(["reproduce", "control", *folders, *chosen, "--jobs", "1", *words])
 
 
 def test_external_methods_are_added_to_a_folder(tmp_path, protocol, measured, capsys, monkeypatch):
@@ -39,11 +44,13 @@ def test_external_methods_are_added_to_a_folder(tmp_path, protocol, measured, ca
         assert reproduce(protocol, out) == 0
     labels = []
 
-    def labelled(*arguments):
+    def labeled(*arguments):
         figure = curve_figure(*arguments)
-        labels.extend(line.get_label() for axes in (figure.axes if figure else ()) for line in axes.lines)
+        if figure is not None:
+            for axes in figure.axes:
+                labels.extend(line.get_label() for line in axes.lines)
 
-    monkeypatch.setattr("esbas.experiments.control.report.curve_figure", labelled)
+    monkeypatch.setattr("esbas.experiments.control.report.curve_figure", labeled)
     for figure in ("aggregate_figure", "cost_figure"):  # they take time
         monkeypatch.setattr(f"esbas.experiments.control.report.{figure}", lambda *_: None)
     before = {path.name for path in (out / "parts").iterdir()}
@@ -54,37 +61,64 @@ def test_external_methods_are_added_to_a_folder(tmp_path, protocol, measured, ca
     found = json.loads((out / "summary.json").read_text())["tasks"]["Rooms"]
     scale = found["best_member_return"] - found["random"]
     score = found["methods"]["other-program"]["score"]
+    final = found["methods"]["other-program"]["final"]
     assert score["seeds"] == 2  # the third run is not used
     assert score["iqm"] == pytest.approx((0.5 - found["random"]) / scale)
-    assert found["methods"]["other-program"]["final"]["low"] == found["methods"]["other-program"]["final"]["high"]
+    assert final["low"] == final["high"]
     assert "Rooms,confirmatory,True,other-program,external," in (out / "scores.csv").read_text()
     assert "Rooms,other-program,0.5," in (out / "cost.csv").read_text()
-    assert "other-program" not in (out / "members.csv").read_text()
+    assert "other-program" not in (out / "learners.csv").read_text()
     assert json.loads((out / "config.json").read_text())["config"]["external"] == [str(measured)]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content["task"].update(steps=500), "steps = 1500 must hold, but got steps=500"),
+        (
+            lambda content: content["task"].update(steps=500),
+            "must be 1500, as in the task of the protocol, but got 500: measure it again.",
+        ),
         (
             lambda content: content["task"].update(env="Taxi-v4"),
-            "env = 'esbas.envs:FourRooms(max_steps=50)' must hold, but got env='Taxi-v4'",
+            "FourRooms(max_episode_steps=50)', as in the task of the protocol, but got 'Taxi-v4':",
         ),
-        (lambda content: content["task"].update(seed=7), "seed = 0 must hold, but got seed=7"),
-        (lambda content: content["task"].update(name="Room"), "there is no chosen task named 'Room': did you mean 'Rooms'?"),
+        (
+            lambda content: content["task"].update(seed=7),
+            "must be 0, as in the task of the protocol, but got 7: measure it again.",
+        ),
+        (
+            lambda content: content["task"].update(name="Room"),
+            "There is no chosen task named 'Room': did you mean 'Rooms'?",
+        ),
         (lambda content: content["task"].update(name="Shop"), "add it to --tasks, or leave out"),
-        (lambda content: content["runs"].__delitem__(slice(1, None)), "`runs >= seeds` must hold, but got runs=1, seeds=2"),
-        (lambda content: content["runs"][1]["curve"].pop(), "one value for each bin must hold"),
+        (
+            lambda content: content["runs"].__delitem__(slice(1, None)),
+            "must have at least 2 runs, but got 1: finish it, or use fewer `--seeds`.",
+        ),
+        (
+            lambda content: content["runs"][1]["curve"].pop(),
+            "must have 10 values, one for each bin, but got 9: measure it again.",
+        ),
         (lambda content: content["runs"][0].update(final=None), "at `runs[0].final`, but got None"),
-        (lambda content: content.update(method="ssbas"), "a name of its own, of letters, digits and dashes, but got 'ssbas'"),
-        (lambda content: content.update(method="[b]$x$"), "of letters, digits and dashes, but got '[b]$x$'"),
+        (
+            lambda content: content.update(method="ssbas"),
+            "a name that no other method has, of letters, digits and dashes, but got 'ssbas'",
+        ),
+        (
+            lambda content: content.update(method="[b]$x$"),
+            "of letters, digits and dashes, but got '[b]$x$'",
+        ),
         (lambda content: content["runs"][0].update(steps=0), "at `runs[0].steps`, but got 0"),
-        (lambda content: content["runs"][0]["curve"].__setitem__(3, 1e300), "at `runs[0].curve[3]`, but got 1e+300"),
+        (
+            lambda content: content["runs"][0]["curve"].__setitem__(3, 1e300),
+            "at `runs[0].curve[3]`, but got 1e+300",
+        ),
         (lambda content: content.clear(), "must have the keys method, task, runs"),
     ],
 )
-def test_a_file_that_does_not_fit_is_one_sentence(tmp_path, protocol, measured, capsys, change, message):
+def test_a_file_that_does_not_fit_is_one_sentence(
+    tmp_path, protocol, measured, capsys, change, message
+):
     content = json.loads(measured.read_text())
     change(content)
     measured.write_text(json.dumps(content))

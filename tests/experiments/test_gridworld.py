@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from esbas.cli import main
-from esbas.envs import FruitMap
+from esbas.experiments.envs import FruitMap
 from esbas.experiments.gridworld.analysis import GridworldAnalysis, judge
 from esbas.experiments.gridworld.setup import COMPILED, Setup, read_map
 from esbas.experiments.gridworld.sweep import compiled_run
-from esbas.kernels.fruit_grid.whole_runs import Counters
+from esbas.experiments.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Estimate
 
 SMALL = ["--runs", "3", "--episodes", "200", "--epsilon", "0.3", "--map", "F../.#F/..."]
@@ -72,15 +72,15 @@ def test_the_folder_holds_tables_figures_and_a_report(folder):
 def test_numbers_do_not_depend_on_jobs_and_a_stopped_run_continues(folder, tmp_path):
     alone = tmp_path / "alone"
     assert reproduce(*SMALL, "--jobs", "1", "--out", alone) == 0
-    first, second = arrays(folder), arrays(alone)
+    first = arrays(folder)
+    second = arrays(alone)
     assert len(second) == 6
     for part, expected in second.items():
         assert all((first[part][key] == expected[key]).all() for key in expected)
     (alone / "parts" / "ssbas-00000.npz").unlink()
     (alone / "summary.json").unlink()
     assert reproduce(*SMALL, "--jobs", "1", "--out", alone) == 0
-    again = arrays(alone)
-    assert all((again[part][key] == second[part][key]).all() for part in second for key in second[part])
+    np.testing.assert_equal(arrays(alone), second)
     assert (alone / "summary.json").exists()
 
 
@@ -98,15 +98,15 @@ def test_kalman_thompson_sampling_runs_compiled(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--runs", "0"], "`runs >= 1` must hold, but got runs=0"),
-        (["--episodes", "0"], "`episodes >= 1` must hold, but got episodes=0"),
-        (["--gamma", "1"], "`0 <= gamma < 1` must hold"),
-        (["--epsilon", "2"], "`0 <= epsilon <= 1` must hold"),
+        (["--runs", "0"], "`runs` must be at least 1, but got 0."),
+        (["--episodes", "0"], "`episodes` must be at least 1, but got 0."),
+        (["--gamma", "1"], "`gamma` must be at least 0 and below 1, but got 1.0."),
+        (["--epsilon", "2"], "`epsilon` must be between 0 and 1, but got 2.0."),
         (["--map", "no-such-file"], "`--map` must be a map, but 'no-such-file': No such file"),
         (["--map", "F#./.#F"], "row 1, column 1 is cut off"),
         (["--map", "F../.."], "equally long"),
         (["--also", "unifrom"], "did you mean 'uniform'?"),
-        (["--seed", "-1"], "`seed >= 0` must hold, but got seed=-1"),
+        (["--seed", "-1"], "`seed` must be at least 0, but got -1."),
     ],
 )
 def test_bad_input_raises_a_clear_error_and_writes_nothing(words, message, tmp_path, capsys):
@@ -152,7 +152,8 @@ def test_bins_are_tenths_of_decades_up_to_the_end():
 
 
 @pytest.mark.parametrize(
-    ("mean", "verdict"), [(0.5, "holds"), (0.26, "undecided"), (0.2, "less"), (0.8, "more"), (0.74, "undecided")]
+    ("mean", "verdict"),
+    [(0.5, "holds"), (0.26, "undecided"), (0.2, "less"), (0.8, "more"), (0.74, "undecided")],
 )
 def test_a_claim_holds_if_the_whole_interval_does(mean, verdict):
     assert judge(Estimate(mean, 0.04, 10), 0.25, 0.75) == verdict
@@ -162,7 +163,8 @@ def test_a_claim_holds_if_the_whole_interval_does(mean, verdict):
 def test_claims_are_judged_from_the_counters():
     setup = Setup(grid=FruitMap(), gamma=0.9, epsilon=0.01, episodes=1_000_000)
     edges = setup.edges()
-    widths, runs = np.diff(edges, prepend=0), 4
+    widths = np.diff(edges, prepend=0)
+    runs = 4
     spread = np.array([-0.01, 0.01, -0.01, 0.01])[:, None]
 
     def counters(level: float, arm_by_bin=None) -> Counters:
@@ -185,7 +187,8 @@ def test_claims_are_judged_from_the_counters():
 
 @pytest.mark.slow
 def test_a_hundred_runs_agree_with_the_reference(tmp_path):
-    """Mean and 95 % interval of an independent implementation, with 300 runs of SSBAS and 150 of each other meta-algorithm."""
+    # Mean and 95 % interval of an independent implementation: 300 runs of SSBAS and 150 of each
+    # other meta-algorithm.
     reference = {
         "ssbas": ((21.01, 0.05), (20.66, 0.05), (20.78, 0.06)),
         "0.1": ((21.50, 0.06), (21.07, 0.09), (23.22, 0.16)),
@@ -197,6 +200,7 @@ def test_a_hundred_runs_agree_with_the_reference(tmp_path):
     assert reproduce("--runs", "100", "--out", tmp_path / "out") == 0
     found = json.loads((tmp_path / "out" / "summary.json").read_text())["meta_algorithms"]
     for name, expected in reference.items():
-        for key, (mean, ci95) in zip(("mean_transitions", "final_objective", "objective_at_1e5"), expected, strict=True):
+        keys = ("mean_transitions", "final_objective", "objective_at_1e5")
+        for key, (mean, ci95) in zip(keys, expected, strict=True):
             measured = found[name][key]
             assert abs(measured["mean"] - mean) <= ci95 + measured["ci95"], (name, key)

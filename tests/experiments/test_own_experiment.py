@@ -53,7 +53,9 @@ class Coins(SweepOptions):
 
     def run(self):
         results = self.open_results()
-        parts = {f"run-{run}": partial(flips, self.chance, self.slow, self.seed, run) for run in range(self.runs)}
+        parts = {}
+        for run in range(self.runs):
+            parts[f"run-{run}"] = partial(flips, self.chance, self.slow, self.seed, run)
         finished = self.run_parts(results, parts, description="coins", processes=True)
         shares = [part["heads"].mean() for part in finished.values()]
         results.summary({"heads": estimate(np.array(shares))})
@@ -71,16 +73,26 @@ def folder(tmp_path):
 
 
 def esbas(folder, *words):
-    """Run the installed script in that folder. The folder of the script is on sys.path, but the current folder is not."""
+    """Run the installed script in that folder.
+
+    The folder of the script is on sys.path, but the current folder is not.
+    """
     command = [Path(sys.executable).with_name("esbas"), *map(str, words)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WAIT, check=False)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=WAIT, check=False
+    )
 
 
 def test_an_experiment_in_the_current_folder_runs_by_module_and_class(folder):
-    done = esbas(folder, "reproduce", "coins:Coins", "--chance", "1", "--jobs", "2")  # in worker processes
+    # In worker processes.
+    done = esbas(folder, "reproduce", "coins:Coins", "--chance", "1", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     results = folder / "esbas-coins"
-    assert json.loads((results / "summary.json").read_text())["heads"] == {"mean": 1.0, "ci95": 0.0, "runs": 3}
+    assert json.loads((results / "summary.json").read_text())["heads"] == {
+        "mean": 1.0,
+        "ci95": 0.0,
+        "runs": 3,
+    }
     again = json.loads((results / "config.json").read_text())["again"]
     assert f"finished {again}" in done.stdout
     stamps = {path: path.stat().st_mtime_ns for path in (results / "parts").iterdir()}
@@ -98,13 +110,24 @@ def test_it_has_the_shared_options_and_its_own(folder):
     assert "How often a coin shows heads." in done.stdout
     assert all(option in done.stdout for option in [*SHARED, "--chance"])
     wrong = esbas(folder, "reproduce", "coins:Coins", "--runs", "0")
-    assert (wrong.returncode, wrong.stderr) == (2, "esbas: `runs >= 1` must hold, but got runs=0\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "esbas: `runs` must be at least 1, but got 0.\n")
     assert not (folder / "esbas-coins").exists()
 
 
 @pytest.mark.services
 def test_an_interrupted_experiment_continues(folder):
-    words = ["reproduce", "coins:Coins", "--runs", "6", "--seed", "3", "--jobs", "1", "--slow", "0.5"]
+    words = [
+        "reproduce",
+        "coins:Coins",
+        "--runs",
+        "6",
+        "--seed",
+        "3",
+        "--jobs",
+        "1",
+        "--slow",
+        "0.5",
+    ]
     process = subprocess.Popen(
         [Path(sys.executable).with_name("esbas"), *words],
         cwd=folder,
@@ -128,20 +151,27 @@ def test_an_interrupted_experiment_continues(folder):
     assert "the same command continues" in errors
     assert esbas(folder, *words).returncode == 0
     assert esbas(folder, *words, "--out", "uninterrupted").returncode == 0
-    summaries = [(folder / name / "summary.json").read_bytes() for name in ("esbas-coins", "uninterrupted")]
+    summaries = [
+        (folder / name / "summary.json").read_bytes() for name in ("esbas-coins", "uninterrupted")
+    ]
     assert summaries[0] == summaries[1]
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("coins:Coin", "there is no object in module 'coins' named 'Coin': did you mean 'Coins'?"),
-        ("coins:not_a_class", "an experiment must be a class with a method `run`, but 'coins:not_a_class' is 3"),
-        ("no_such_module:Coins", "there is no module named 'no_such_module'"),
-        ("gridword", "there is no experiment named 'gridword': did you mean 'gridworld'?"),
+        ("coins:Coin", "There is no object in module 'coins' named 'Coin': did you mean 'Coins'?"),
+        (
+            "coins:not_a_class",
+            "An experiment must be a class with a method `run`, but 'coins:not_a_class' is 3",
+        ),
+        ("no_such_module:Coins", "There is no module named 'no_such_module'"),
+        ("gridword", "There is no experiment named 'gridword': did you mean 'gridworld'?"),
     ],
 )
-def test_an_object_that_is_not_an_experiment_raises_a_clear_error(folder, monkeypatch, name, message):
+def test_an_object_that_is_not_an_experiment_raises_a_clear_error(
+    folder, monkeypatch, name, message
+):
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "coins", raising=False)
     with pytest.raises((InvalidValueError, UnknownNameError)) as error:
@@ -150,16 +180,22 @@ def test_an_object_that_is_not_an_experiment_raises_a_clear_error(folder, monkey
 
 
 def test_packages_that_declare_an_experiment_are_found(tmp_path, monkeypatch):
-    for name, text in {"mine": '"""My summary.\n\nMore."""\nEXPERIMENT = 1\n', "helper": '"""Not an experiment."""\n'}.items():
+    for name, text in {
+        "mine": '"""My summary.\n\nMore."""\nEXPERIMENT = 1\n',
+        "helper": '"""Not an experiment."""\n',
+    }.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text(text)
     before = experiments.summaries()
-    assert set(before) == {"bounds", "control", "dialogue", "gridworld", "qbert", "stationary"}
+    names = {"bounds", "control", "dialogue", "gridworld", "qbert", "small_grid", "stationary"}
+    assert set(before) == names
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(tmp_path)])
     assert experiments.summaries() == before | {"mine": "My summary."}
 
 
-@pytest.mark.parametrize("name", ["bounds", "control", "dialogue", "gridworld", "qbert", "stationary"])
+@pytest.mark.parametrize(
+    "name", ["bounds", "control", "dialogue", "gridworld", "qbert", "stationary"]
+)
 def test_all_experiments_have_one_shape(name):
     experiment = experiments.find_experiment(name)
     assert issubclass(experiment, SweepOptions)
@@ -179,11 +215,15 @@ def test_all_experiments_have_one_shape(name):
     ids=lambda words: words[0],
 )
 def test_every_experiment_runs_on_any_engine(tmp_path, monkeypatch, words):
-    monkeypatch.setattr(f"esbas.experiments.{words[0]}.publish", lambda *_: None)  # figures take time
+    # Figures take time.
+    monkeypatch.setattr(f"esbas.experiments.{words[0]}.publish", lambda *_: None)
     parts = []
     for engine in ("threads", "processes"):
         out = tmp_path / engine
-        assert cli.main(["reproduce", *words, "--jobs", "2", "--engine", engine, "--out", str(out)]) == 0
+        assert (
+            cli.main(["reproduce", *words, "--jobs", "2", "--engine", engine, "--out", str(out)])
+            == 0
+        )
         parts.append({path.name: dict(np.load(path)) for path in sorted((out / "parts").iterdir())})
     assert len(parts[0]) > 1
     np.testing.assert_equal(parts[1], parts[0])

@@ -1,4 +1,4 @@
-"""`esbas reproduce qbert`: its files, its errors, and what it does with finished and damaged results."""
+"""`esbas reproduce qbert`: its files, its errors, and finished and damaged results."""
 
 import csv
 import json
@@ -9,15 +9,26 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from esbas import archive
+from esbas._internal import archive
 from esbas.cli import main
 from esbas.errors import InvalidValueError
 from esbas.experiments.qbert import Qbert, cost, report, sweep
-from esbas.experiments.qbert.setup import MEMBERS, find_game
+from esbas.experiments.qbert.setup import LEARNERS, find_game
 from esbas.training import open_folder
 
 GAME = ["--game", "klax", "--action-repeat", "60"]  # random games end after ten steps
-SMALL = [*GAME, "--steps", "40", "--update-every", "4", "--memory", "300", "--processes", "1", "--no-tensorboard"]
+SMALL = [
+    *GAME,
+    "--steps",
+    "40",
+    "--update-every",
+    "4",
+    "--memory",
+    "300",
+    "--processes",
+    "1",
+    "--no-tensorboard",
+]
 
 
 def reproduce(*words: str | Path) -> int:
@@ -38,58 +49,87 @@ def folder(tmp_path_factory):
 
 def test_the_folder_holds_tables_figures_a_recording_and_a_report(folder):
     names = {path.name for path in folder.iterdir()}
-    assert names >= {"methods.csv", "evaluations.csv", "hyperparameters.csv", "scores.csv", "selection.csv", "SSBAS"}
-    assert names >= {"figure4.png", "figure6.png", "figure6-steps.png", "best.gif", "report.html", "summary.json"}
+    assert names >= {
+        "methods.csv",
+        "evaluations.csv",
+        "hyperparameters.csv",
+        "scores.csv",
+        "selection.csv",
+        "SSBAS",
+    }
+    assert names >= {
+        "figure4.png",
+        "figure6.png",
+        "figure6-steps.png",
+        "best.gif",
+        "report.html",
+        "summary.json",
+    }
     text = (folder / "report.html").read_text()
     assert "This is one run, as in the paper" in text
     assert "40 of the 300,000 agent steps of the profile" in text
     with Image.open(folder / "best.gif") as recording:
         assert recording.n_frames > 1
-        assert sum(frame.info["duration"] for frame in ImageSequence.Iterator(recording)) <= 30_000  # milliseconds
+        # milliseconds
+        assert sum(frame.info["duration"] for frame in ImageSequence.Iterator(recording)) <= 30_000
     assert (folder / "best.gif").stat().st_size < 5e6
 
 
 def test_scores_are_those_of_the_log_of_the_training(folder):
-    games, log = table(folder / "scores.csv"), table(folder / "SSBAS" / "runs" / "seed-0" / "episodes.csv")
-    assert [(row["episode"], row["agent steps"], row["network"], float(row["score"])) for row in games] == [
-        (row["episode"], row["steps"], row["learner"], float(row["value"])) for row in log
-    ]
+    games = table(folder / "scores.csv")
+    log = table(folder / "SSBAS" / "runs" / "seed-0" / "episodes.csv")
+    assert [
+        (row["episode"], row["agent steps"], row["network"], float(row["score"])) for row in games
+    ] == [(row["episode"], row["steps"], row["learner"], float(row["value"])) for row in log]
     assert {row["method"] for row in games} == {"SSBAS"}
     summary = json.loads((folder / "summary.json").read_text())
     selector = summary["methods"]["SSBAS"]
     assert selector["episodes"] == len(log)
-    assert selector["score, last 100 episodes"]["mean"] == pytest.approx(np.mean([float(row["value"]) for row in log]))
+    assert selector["score, last 100 episodes"]["mean"] == pytest.approx(
+        np.mean([float(row["value"]) for row in log])
+    )
     assert sum(summary["selections"].values()) == pytest.approx(1)
     for row in table(folder / "selection.csv"):
-        assert sum(float(row[name]) for name in MEMBERS) == pytest.approx(1)
-    assert [row["network"] for row in table(folder / "evaluations.csv")] == list(MEMBERS)
+        assert sum(float(row[name]) for name in LEARNERS) == pytest.approx(1)
+    assert [row["network"] for row in table(folder / "evaluations.csv")] == list(LEARNERS)
     assert summary["random"]["runs"] >= 3
 
 
 def test_every_network_learns_even_in_a_short_run(folder):
     run = archive.read(folder / "SSBAS" / "runs" / "seed-0" / "checkpoint.npz", "run")
-    updates = {name: state["learner"]["network"]["updates"] for name, state in run["roster"].items()}
-    assert updates == dict.fromkeys(MEMBERS, run["steps"] // 4 - 32 // 4)  # learning starts with the first batch
+    updates = {
+        name: state["learner"]["network"]["updates"] for name, state in run["roster"].items()
+    }
+    # learning starts with the first batch
+    assert updates == dict.fromkeys(LEARNERS, run["steps"] // 4 - 32 // 4)
     assert updates["small 1"] >= 2
 
 
 def test_a_method_is_an_ordinary_training(folder):
     training = open_folder(folder / "SSBAS")  # without trust: it names no module
-    assert training.plan.recipe.names == MEMBERS
-    assert training.plan.steps == 40
-    members = training.plan.recipe.members
-    assert {member.options["initialization"] for member in members} == {"he_uniform"}
-    assert all(member.options["overlap"] for member in members)
-    assert training.plan.recipe.memory == {"capacity": 300, "stack": 4, "clip_rewards": True}
+    assert training.plan.portfolio.names == LEARNERS
+    assert training.config.steps == 40
+    learners = training.plan.portfolio.learners
+    assert {learner.options["initialization"] for learner in learners} == {"he_uniform"}
+    assert all(learner.options["overlap"] for learner in learners)
+    assert training.plan.portfolio.memory == {"buffer_size": 300, "stack": 4, "clip_rewards": True}
 
 
 def test_finished_methods_are_not_run_again(folder, monkeypatch, capsys):
     published = []
-    monkeypatch.setattr(report, "publish", lambda results, options, random: published.append((options.seeds, len(random))))
-    before = {path: path.stat().st_mtime_ns for path in (folder / "SSBAS").rglob("*") if path.is_file()}
+    monkeypatch.setattr(
+        report,
+        "publish",
+        lambda results, options, random: published.append((options.seeds, len(random))),
+    )
+    before = {
+        path: path.stat().st_mtime_ns for path in (folder / "SSBAS").rglob("*") if path.is_file()
+    }
     assert reproduce(*SMALL, "--checkpoint-every", "1", "--out", folder) == 0
     assert "SSBAS: finished before." in capsys.readouterr().out
-    assert before == {path: path.stat().st_mtime_ns for path in (folder / "SSBAS").rglob("*") if path.is_file()}
+    assert before == {
+        path: path.stat().st_mtime_ns for path in (folder / "SSBAS").rglob("*") if path.is_file()
+    }
     assert published == [((0,), 3)]
 
 
@@ -97,7 +137,14 @@ def test_other_settings_are_refused_but_networks_alone_can_be_added(folder, tmp_
     assert reproduce(*SMALL, "--seed", "1", "--out", folder) == 2
     assert "seed=0, but this is seed=1" in capsys.readouterr().err
     shutil.copy(folder / "config.json", tmp_path)
-    options = {"game": "Klax", "steps": 40, "update_every": 4, "memory": 300, "action_repeat": 60, "out": tmp_path}
+    options = {
+        "game": "Klax",
+        "steps": 40,
+        "update_every": 4,
+        "memory": 300,
+        "action_repeat": 60,
+        "out": tmp_path,
+    }
     assert "--alone" not in sweep.open_results(Qbert(**options)).command_line
     assert "--alone" in sweep.open_results(Qbert(**options, alone=True)).command_line
     assert "--alone" in json.loads((tmp_path / "config.json").read_text())["again"]
@@ -108,24 +155,24 @@ def test_other_settings_are_refused_but_networks_alone_can_be_added(folder, tmp_
 
 def test_each_network_alone_has_a_folder_of_its_own():
     trainings = Qbert(alone=True, runs=2, seed=3).trainings(Path("results"))
-    assert list(trainings) == ["SSBAS", *MEMBERS]
+    assert list(trainings) == ["SSBAS", *LEARNERS]
     assert trainings["huge 2"].folder == Path("results/huge-2")
-    assert trainings["huge 2"].plan.recipe.names == ("huge 2",)
-    assert trainings["huge 2"].plan.selector == "fixed:huge 2"
+    assert trainings["huge 2"].plan.portfolio.names == ("huge 2",)
+    assert trainings["huge 2"].config.selector == "fixed:huge 2"
     assert trainings["SSBAS"].seeds == (3, 4)
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--runs", "0"], "`runs >= 1` must hold, but got runs=0"),
-        (["--steps", "0"], "`steps >= 1` must hold, but got steps=0"),
-        (["--memory", "20"], "`memory >= 64` must hold, but got memory=20"),
-        (["--memory", "10000000000"], "a replay memory must fit into free memory"),
-        (["--update-every", "0"], "`update_every >= 1` must hold"),
-        (["--game", "Qbret"], "there is no Atari game named 'Qbret': did you mean 'Qbert'?"),
-        (["--selector", "ssbsa"], "there is no selector named 'ssbsa': did you mean 'ssbas'?"),
-        (["--processes", "0"], "`processes >= 1` must hold"),
+        (["--runs", "0"], "`runs` must be at least 1, but got 0."),
+        (["--steps", "0"], "`steps` must be at least 1, but got 0."),
+        (["--memory", "20"], "`memory` must be at least 64, two batches, but got 20."),
+        (["--memory", "10000000000"], "A replay memory must fit into free memory"),
+        (["--update-every", "0"], "`update_every` must be at least 1, but got 0."),
+        (["--game", "Qbret"], "There is no Atari game named 'Qbret': did you mean 'Qbert'?"),
+        (["--selector", "ssbsa"], "There is no selector named 'ssbsa': did you mean 'ssbas'?"),
+        (["--processes", "0"], "`processes` must be at least 1"),
         (["--device", "toaster"], "toaster"),
     ],
 )

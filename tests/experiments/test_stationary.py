@@ -36,7 +36,15 @@ def test_the_command_writes_all_and_continues(tmp_path):
     config = Stationary(runs=2, rounds=30, means=(0.9, 0.1), seed=3, jobs=1, out=tmp_path / "out")
     config.run()
     written = {path.name for path in config.out.iterdir()}
-    assert written >= {"config.json", "summary.json", "regrets.csv", "regrets.png", "regrets.svg", "report.html", "parts"}
+    assert written >= {
+        "config.json",
+        "summary.json",
+        "regrets.csv",
+        "regrets.png",
+        "regrets.svg",
+        "report.html",
+        "parts",
+    }
     rows = list(csv.DictReader((config.out / "regrets.csv").read_text().splitlines()))
     assert {row["bandit"] for row in rows} == {label(name) for name in COMPARED}
     assert [float(row["regret"]) for row in rows] == sorted(float(row["regret"]) for row in rows)
@@ -47,7 +55,9 @@ def test_the_command_writes_all_and_continues(tmp_path):
     config.run()
     assert (config.out / "summary.json").read_bytes() == summary
     assert {path for path, stamp in stamps.items() if path.stat().st_mtime_ns != stamp} == {lost}
-    expected = [one_run("exp3", Arms(means=(0.9, 0.1), rounds=30), seed=3, run=run) for run in range(2)]
+    expected = [
+        one_run("exp3", Arms(means=(0.9, 0.1), rounds=30), seed=3, run=run) for run in range(2)
+    ]
     assert json.loads(summary)["regret"]["exp3"]["mean"] == pytest.approx(np.mean(expected))
 
 
@@ -57,15 +67,25 @@ def test_other_settings_need_another_folder(tmp_path):
         Stationary(runs=1, rounds=6, jobs=1, out=tmp_path).run()
 
 
-@pytest.mark.parametrize("bad", [{"runs": 0}, {"rounds": 1}, {"means": (0.5, 1.5)}, {"means": ()}, {"seed": -1}, {"jobs": 0}])
-def test_bad_options_are_refused_before_a_folder_is_created(tmp_path, bad):
-    with pytest.raises(InvalidValueError):
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"runs": 0}, "`runs` must be at least 1, but got 0."),
+        ({"rounds": 1}, "`rounds` must be at least 2, but got 1."),
+        ({"means": (0.5, 1.5)}, r"`means` must be between 0 and 1, but got \(0.5, 1.5\)."),
+        ({"means": ()}, "`means` must not be empty."),
+        ({"seed": -1}, "`seed` must be at least 0, but got -1."),
+        ({"jobs": 0}, "`jobs` must be at least 1, but got 0."),
+    ],
+)
+def test_bad_options_are_refused_before_a_folder_is_created(tmp_path, bad, message):
+    with pytest.raises(InvalidValueError, match=message):
         Stationary(**bad, out=tmp_path / "out").run()
     assert not (tmp_path / "out").exists()
 
 
 def documented():
-    """The table in docs/bandits.md, by bandit."""
+    """Return the table in docs/bandits.md, by bandit."""
     lines = re.split("<!-- (?:end of )?regrets -->", DOCS.read_text())[1].strip().splitlines()[2:]
     return dict([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
 

@@ -26,24 +26,24 @@ methods = ["kalman-thompson"]
 default = "rate 0.5"
 bad = "rate 0.001"
 common = { algorithm = "tabular_q", epsilon = 0.2 }
-[[portfolio.table.member]]
-name = "rate {rate}"
-grid = { rate = [0.5, 0.1, 0.001] }
+[[portfolio.table.learner]]
+name = "rate {learning_rate}"
+grid = { learning_rate = [0.5, 0.1, 0.001] }
 
 [portfolio.network]
 default = "a"
-common = { algorithm = "dqn", hidden = [8], batch = 8, learning_starts = 50, train_every = 8, epsilon = [1.0, 0.1, 200] }
-[[portfolio.network.member]]
+common = { algorithm = "dqn", hidden = [8], batch_size = 8, learning_starts = 50, train_freq = 8, epsilon = [1.0, 0.1, 200] }
+[[portfolio.network.learner]]
 name = "a"
-rate = 0.001
-[[portfolio.network.member]]
+learning_rate = 0.001
+[[portfolio.network.learner]]
 name = "b"
-rate = 0.01
+learning_rate = 0.01
 
 [[task]]
 name = "Rooms"
 kind = "confirmatory"
-env = "esbas.envs:FourRooms(max_steps=50)"
+env = "esbas.experiments.envs:FourRooms(max_episode_steps=50)"
 steps = 1_500
 threshold = -1.0
 final_episodes = 3
@@ -52,7 +52,7 @@ portfolio = "table"
 [[task]]
 name = "Shop"
 kind = "development"
-env = "esbas.envs:Inventory"
+env = "esbas.experiments.envs:Inventory"
 steps = 600
 final_episodes = 2
 portfolio = "table"
@@ -76,5 +76,5 @@ portfolio = "network"
 methods = ["kalman-thompson", "uniform", "alone", "fixed"]
 share_data = false
 evaluate_all = true
-about = "members that do not share their data"
+about = "learners that do not share their data"
 """

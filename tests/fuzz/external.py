@@ -21,8 +21,15 @@ def options() -> Control:
 
 @target("runs of external methods")
 def external_runs(rng: np.random.Generator) -> None:
-    path, (task,) = folder() / "external.json", options().chosen_tasks
-    run = {"curve": [1.0] * options().protocol.bins, "final": 0.5, "steps": 7, "episodes": 2, "cpu": 0.1}
+    path = folder() / "external.json"
+    (task,) = options().chosen_tasks
+    run = {
+        "curve": [1.0] * options().protocol.bins,
+        "final": 0.5,
+        "steps": 7,
+        "episodes": 2,
+        "cpu": 0.1,
+    }
     content = {"method": "other", "task": facts(task, options().protocol, 0), "runs": [run] * SEEDS}
     if rng.random() < 0.5:
         path.write_bytes(mutated_bytes(json.dumps(content).encode(), rng))

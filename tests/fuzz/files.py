@@ -11,18 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from esbas import ESBAS, SSBAS, LinearThompson, Uniform, archive, resume, run
+from esbas import ESBAS, SSBAS, LinearThompson, Uniform, resume, run
+from esbas._internal import archive
 from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor
-from fuzz.harness import target
+from fuzz.harness import nonsense_allowed, target
 from fuzz.mutations import mutated, mutated_bytes
 
 NAMES = ["slow", "fast", "a"]
-RUNS = [partial(ESBAS, NAMES), partial(SSBAS, NAMES), partial(Uniform, NAMES), partial(LinearThompson, NAMES)]
+RUNS = [
+    partial(ESBAS, NAMES),
+    partial(SSBAS, NAMES),
+    partial(Uniform, NAMES),
+    partial(LinearThompson, NAMES),
+]
 
 
 def learners() -> list[Any]:
-    tabular = [TabularQ(name, states=4, actions=2, rate=rate) for name, rate in (("slow", 0.1), ("fast", 0.9))]
+    tabular = [
+        TabularQ(name, states=4, actions=2, learning_rate=rate)
+        for name, rate in (("slow", 0.1), ("fast", 0.9))
+    ]
     return [*tabular, Constant("a", lambda seen: 1)]
 
 
@@ -38,7 +47,7 @@ def saved() -> list[bytes]:
     """A save file of a run with each selector."""
     found = []
     for selector in RUNS:
-        episodes = run(Corridor(4, max_steps=6), learners(), selector(), episodes=9)
+        episodes = run(Corridor(4, max_episode_steps=6), learners(), selector(), episodes=9)
         for _ in range(6):
             next(episodes)
         episodes.save(folder() / "run")
@@ -67,7 +76,8 @@ def archive_bytes(rng: np.random.Generator) -> None:
 @target("entries of save files")
 def archive_entries(rng: np.random.Generator) -> None:
     """Checksums and sizes are right, but what they cover is not."""
-    path, found = folder() / "entries", entries(saved()[int(rng.integers(len(RUNS)))])
+    path = folder() / "entries"
+    found = entries(saved()[int(rng.integers(len(RUNS)))])
     name = str(rng.choice(list(found)))
     content = json.loads(np.load(io.BytesIO(found["json.npy"])).tobytes())
     if name != "json.npy":
@@ -95,14 +105,19 @@ def contents() -> list[Any]:
 @target("run files")
 def run_files(rng: np.random.Generator) -> None:
     number = int(rng.integers(len(RUNS)))
-    path, members, selector = folder() / "mutated", learners(), RUNS[number]()
+    path = folder() / "mutated"
+    given = learners()
+    selector = RUNS[number]()
     archive.write(path, "run", mutated(contents()[number], rng, odd=False))
-    parts = [selector, *members]
+    parts = [selector, *given]
     before = [repr(part.state_dict()) for part in parts]
     try:
-        resumed = resume(path, Corridor(4, max_steps=6), members, selector)
+        resumed = resume(path, Corridor(4, max_episode_steps=6), given, selector)
     except BaseException:
-        assert [repr(part.state_dict()) for part in parts] == before, "a run that was refused changed what was passed"
+        assert [repr(part.state_dict()) for part in parts] == before, (
+            "a run that was refused changed what was passed"
+        )
         raise
-    for _, _ in zip(range(2), resumed, strict=False):
-        pass
+    with nonsense_allowed():
+        for _, _ in zip(range(2), resumed, strict=False):
+            pass

@@ -10,32 +10,33 @@ from typing import Any
 import numpy as np
 
 import esbas
-from esbas import archive, cli
+from esbas import cli
+from esbas._internal import archive
 from esbas.reporting import Results
 from esbas.training import open_folder, read_recipe, recipe_of
 from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import RunLog, read_episodes, read_evaluations, read_faults
 from fuzz.files import folder
-from fuzz.harness import target
+from fuzz.harness import target, unguarded
 from fuzz.mutations import mutated, mutated_bytes
 
 TOML = """
-[[member]]
+[[learner]]
 algorithm = "tabular_q"
-name = "rate {rate}"
-grid = { rate = [0.1, 0.5] }
-time_limit = 10.0
+name = "rate {learning_rate}"
+grid = { learning_rate = [0.1, 0.5] }
+learn_timeout = 10.0
 
-[[member]]
+[[learner]]
 algorithm = "random"
 isolate = false
 
 [replay]
-capacity = 1000
+buffer_size = 1000
 """
 CALLS = (
     "tabular_q",
-    "tabular_q(rate=0.1, gamma=0.9)",
+    "tabular_q(learning_rate=0.1, gamma=0.9)",
     "dqn(hidden=[64, 64], epsilon=(1.0, 0.1, 100))",
     "no.module:Class(x={'k': None})",
 )
@@ -45,15 +46,16 @@ CALLS = (
 def trained() -> Path:
     """The folder of a small training."""
     path = folder() / "trained"
-    words = f"train FrozenLake-v1 --members tabular_q random --episodes 9 --no-tensorboard --out {path}"
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        assert cli.main(words.split()) == 0
+    words = "train FrozenLake-v1 --learners tabular_q random --episodes 9 --no-tensorboard --out"
+    with unguarded(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        assert cli.main([*words.split(), str(path)]) == 0
     return path
 
 
 def variant(name: str, rng: np.random.Generator) -> Path:
     """A copy of the training's files in which one file is damaged."""
-    source, copied = trained(), folder() / "copied"
+    source = trained()
+    copied = folder() / "copied"
     run = copied / "runs" / "seed-0"
     run.mkdir(parents=True, exist_ok=True)
     for each in ("config.json", "portfolio.toml", "spaces.json"):
@@ -63,7 +65,9 @@ def variant(name: str, rng: np.random.Generator) -> Path:
     path = next(copied.rglob(name))
     data = path.read_bytes()
     if name.endswith(".json") and rng.random() < 0.7:
-        path.write_text(json.dumps(mutated(json.loads(data), rng, odd=False)), "utf-8", errors="surrogatepass")
+        path.write_text(
+            json.dumps(mutated(json.loads(data), rng, odd=False)), "utf-8", errors="surrogatepass"
+        )
     else:
         path.write_bytes(mutated_bytes(data, rng))
     return copied
@@ -75,7 +79,7 @@ def toml(rng: np.random.Generator) -> None:
     read_recipe(text, source="p.toml")
 
 
-@target("members as calls")
+@target("learners as calls")
 def calls(rng: np.random.Generator) -> None:
     text = mutated_bytes(str(rng.choice(CALLS)).encode(), rng).decode(errors="replace")
     recipe_of([text])
@@ -92,7 +96,9 @@ def logs(rng: np.random.Generator) -> None:
     run = variant(name, rng) / "runs" / "seed-0"
     clock = read_clock(run)
     episodes = read_episodes(run)
-    assert len(episodes) >= (clock.episodes if clock else 0), "a log that lacks episodes was accepted"
+    assert len(episodes) >= (clock.episodes if clock else 0), (
+        "a log that lacks episodes was accepted"
+    )
     read_faults(run)
     with RunLog(run, upto=4, steps=int(episodes.steps[3])):
         pass
@@ -113,8 +119,9 @@ def policies(rng: np.random.Generator) -> None:
 
 @cache
 def part() -> bytes:
-    results = Results(folder() / "sweep", command="esbas fuzz", config={})
-    results.store_part("a", {"values": np.arange(12.0), "counts": np.arange(6)})
+    with unguarded():
+        results = Results(folder() / "sweep", command="esbas fuzz", config={})
+        results.store_part("a", {"values": np.arange(12.0), "counts": np.arange(6)})
     return (folder() / "sweep" / "parts" / "a.npz").read_bytes()
 
 
@@ -134,7 +141,9 @@ def sweeps(rng: np.random.Generator) -> None:
     path = folder() / "sweep" / "config.json"
     before = path.read_bytes()
     try:
-        path.write_text(json.dumps(mutated(json.loads(before), rng, odd=False)), "utf-8", errors="surrogatepass")
+        path.write_text(
+            json.dumps(mutated(json.loads(before), rng, odd=False)), "utf-8", errors="surrogatepass"
+        )
         Results(folder() / "sweep", command="esbas fuzz", config={})
     finally:
         path.write_bytes(before)

@@ -1,4 +1,4 @@
-"""Replay memories: states with mutated places, and mutated files of rows."""
+"""Replay memories: mutated states, and mutated files of rows."""
 
 import atexit
 import hashlib
@@ -15,13 +15,15 @@ import gymnasium as gym
 import numpy as np
 
 from esbas import Transition
-from esbas.learners.deep import replay_files
-from esbas.learners.deep.replay import SharedReplay
-from fuzz.harness import target
+from esbas.learners.dqn.replay import files as replay_files
+from esbas.learners.dqn.replay.memory import SharedReplay
+from fuzz.harness import nonsense_allowed, target
 from fuzz.mutations import mutated, mutated_bytes
 from fuzz.states import load
 
-TASK = SimpleNamespace(observation_space=gym.spaces.Box(0, 255, (2, 3), np.uint8), action_space=gym.spaces.Discrete(3))
+TASK = SimpleNamespace(
+    observation_space=gym.spaces.Box(0, 255, (2, 3), np.uint8), action_space=gym.spaces.Discrete(3)
+)
 
 
 @cache
@@ -32,7 +34,7 @@ def holder() -> Path:
 
 
 def memory(folder: Path | None) -> SharedReplay:
-    return SharedReplay(TASK, capacity=12, stack=2, folder=folder)
+    return SharedReplay(TASK, buffer_size=12, stack=2, folder=folder)
 
 
 def add(replay: SharedReplay, steps: int, seed: int) -> None:
@@ -40,7 +42,11 @@ def add(replay: SharedReplay, steps: int, seed: int) -> None:
     frames = rng.integers(256, size=(steps + 2, 3)).astype(np.uint8)
     for t in range(steps):
         over = t == steps - 1
-        replay.add(Transition(frames[t : t + 2], int(rng.integers(3)), 1.0, frames[t + 1 : t + 3], over, False))
+        replay.add(
+            Transition(
+                frames[t : t + 2], int(rng.integers(3)), 1.0, frames[t + 1 : t + 3], over, False
+            )
+        )
 
 
 @cache
@@ -69,7 +75,8 @@ def replay_states(rng: np.random.Generator) -> None:
     folder, state = saved(bool(rng.integers(2)))
     replay = memory(folder)
     load(replay, mutated(state, rng, odd=True))
-    use(replay)
+    with nonsense_allowed():
+        use(replay)
 
 
 @target("rows of replay memories")
@@ -82,11 +89,20 @@ def replay_rows(rng: np.random.Generator) -> None:
     paths = sorted(folder.iterdir())
     number = int(rng.integers(len(paths)))
     data = paths[number].read_bytes()
-    data = zlib.compress(mutated_bytes(zlib.decompress(data), rng)) if rng.random() < 0.5 else mutated_bytes(data, rng)
+    if rng.random() < 0.5:
+        rows = zlib.decompress(data)
+        data = zlib.compress(mutated_bytes(rows, rng))
+    else:
+        data = mutated_bytes(data, rng)
     paths[number].write_bytes(data)
     if rng.random() < 0.8:
-        state = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in state.items()}
-        state["files"][number, 2], state["digests"][number] = len(data), list(hashlib.sha256(data).digest())
+        state = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in state.items()
+        }
+        state["files"][number, 2] = len(data)
+        state["digests"][number] = list(hashlib.sha256(data).digest())
     replay = memory(folder)
     load(replay, state)
-    use(replay)
+    with nonsense_allowed():
+        use(replay)

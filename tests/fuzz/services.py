@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from esbas.client.connection import error_of, read_answer
-from esbas.client.remote_study import choice_of, event_of
-from esbas.server.tokens import read_tokens
+from esbas.studies.client.connection import error_of, read_answer
+from esbas.studies.client.remote_study import choice_of, event_of
+from esbas.studies.server.tokens import read_tokens
 from fuzz.harness import target
 from fuzz.mutations import mutated, mutated_bytes
 
@@ -18,7 +18,14 @@ token = "0123456789abcdef"
 expires = 2030-12-31T00:00:00Z
 """
 CHOICE = {"number": 1, "arm": "a", "epoch": 0, "context": [1.0, None], "propensity": 0.5}
-EVENT = CHOICE | {"seq": 1, "kind": "asked", "value": None, "at": 1.0, "key": "k", "data": {"among": ["a"]}}
+EVENT = CHOICE | {
+    "seq": 1,
+    "kind": "asked",
+    "value": None,
+    "at": 1.0,
+    "key": "k",
+    "data": {"among": ["a"]},
+}
 
 
 @target("token files")

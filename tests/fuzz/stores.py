@@ -10,7 +10,7 @@ import numpy as np
 
 import esbas
 from esbas.errors import EsbasError
-from esbas.store import replay
+from esbas.studies import replay
 from fuzz.files import folder
 from fuzz.harness import target
 from fuzz.mutations import mutated, mutated_bytes
@@ -22,7 +22,9 @@ COLUMNS = ["seq", "kind", "number", "arm", "value", "propensity", "epoch", "at",
 def saved() -> bytes:
     """The file of a store with a study that has seen every kind of event."""
     path = folder() / "whole.db"
-    with esbas.open_study(str(path), "study", selector="esbas", arms=["a", "b"], expire_after=1e-6) as study:
+    with esbas.open_study(
+        str(path), "study", selector="esbas", arms=["a", "b"], expire_after=1e-6
+    ) as study:
         assert study.claim_epoch() == 0
         study.tell(study.ask(context=[1.0], key="key"), 1.0)
         study.epoch_ready(0)
@@ -57,13 +59,17 @@ def rows_of_stores(rng: np.random.Generator) -> None:
     with closing(sqlite3.connect(path)) as connection:
         column = str(rng.choice(COLUMNS))
         rows = connection.execute(f"SELECT {column} FROM esbas_event ORDER BY seq").fetchall()
-        place = int(rng.integers(len(rows)))
-        old = rows[place][0]
-        new: Any = mutated({"row": json.loads(old) if column == "data" and old else old}, rng, odd=False)
+        row = int(rng.integers(len(rows)))
+        old = rows[row][0]
+        new: Any = mutated(
+            {"row": json.loads(old) if column == "data" and old else old}, rng, odd=False
+        )
         new = new.get("row") if isinstance(new, dict) else new
         try:
             plain = json.dumps(new) if column == "data" or isinstance(new, list | dict) else new
-            connection.execute(f"UPDATE esbas_event SET {column} = ? WHERE seq = ?", (plain, place + 1))
+            connection.execute(
+                f"UPDATE esbas_event SET {column} = ? WHERE seq = ?", (plain, row + 1)
+            )
         except (sqlite3.Error, OverflowError, TypeError, ValueError):
             return  # not something that a file can contain
         connection.commit()
@@ -75,12 +81,20 @@ def rows_of_stores(rng: np.random.Generator) -> None:
 def requests_to_studies(rng: np.random.Generator) -> None:
     path = folder() / "requests.db"
     with esbas.open_study(str(path), "study", selector="ssbas", arms=["a", "b"]) as study:
-        request: Any = {"among": ["a"], "context": [1.0, 2.0], "key": "key", "value": 0.5, "log_probs": {"a": [-1.0]}}
+        request: Any = {
+            "among": ["a"],
+            "context": [1.0, 2.0],
+            "key": "key",
+            "value": 0.5,
+            "log_probs": {"a": [-1.0]},
+        }
         request = mutated(request, rng, odd=True)
         request = request if isinstance(request, dict) else {"among": request, "key": request}
         before = study.counts()
         try:
-            choice = study.ask(among=request.get("among"), context=request.get("context"), key=request.get("key"))
+            choice = study.ask(
+                among=request.get("among"), context=request.get("context"), key=request.get("key")
+            )
             study.tell(choice, request.get("value", 0.5), log_probs=request.get("log_probs"))
         finally:
             assert study.counts().get("asked", 0) - before.get("asked", 0) <= 1

@@ -1,6 +1,7 @@
 """The first 100 choices of each selector on a toy task, recorded. A change that alters them must be intended.
 
-To rewrite the files, run `python -m pytest tests/golden --update-golden`, and explain in the commit why they differ.
+To rewrite the files, run `python -m pytest tests/golden --update-golden`, and explain in the commit
+why they differ.
 """
 
 import json
@@ -9,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, BudgetedThompson, Fixed, KalmanThompson, SharedEvidence, Uniform, run
+from esbas import (
+    ESBAS,
+    SSBAS,
+    UCB1,
+    BanditSelector,
+    Fixed,
+    KalmanThompson,
+    SharedEvidence,
+    Uniform,
+    run,
+)
 from esbas.learners import Constant, TabularQ
 from esbas.testing import Corridor
 
@@ -22,7 +33,6 @@ SELECTORS = {
     "uniform": Uniform,
     "ucb1": partial(BanditSelector, bandit=UCB1),
     "kalman-thompson": partial(BanditSelector, bandit=KalmanThompson),
-    "budgeted-thompson": partial(BanditSelector, bandit=BudgetedThompson),
     "shared-evidence": SharedEvidence,
 }
 
@@ -31,13 +41,15 @@ def first_choices(selector):
     """Two learners and a policy that wanders to the right, in a corridor of six places."""
     explore = {"states": 6, "actions": 2, "epsilon": lambda episode: max(0.1, 1 - episode / 20)}
     learners = [
-        TabularQ("slow", rate=0.05, **explore),
-        TabularQ("fast", rate=0.5, **explore),
+        TabularQ("slow", learning_rate=0.05, **explore),
+        TabularQ("fast", learning_rate=0.5, **explore),
         Constant("wander", lambda place: int(place != 2)),
     ]
     return [
-        (record.epoch, record.arm)
-        for record in run(Corridor(6, slip=0.2, max_steps=30), learners, selector, episodes=100, seed=1)
+        (record.epoch, record.learner)
+        for record in run(
+            Corridor(6, slip=0.2, max_episode_steps=30), learners, selector, episodes=100, seed=1
+        )
     ]
 
 

@@ -1,4 +1,7 @@
-"""Processes that an isolated learner starts: they neither keep the run waiting nor answer in its place."""
+"""Processes that an isolated learner starts.
+
+They neither keep the run waiting nor answer in its place.
+"""
 
 import ctypes
 import os
@@ -11,7 +14,8 @@ import numpy as np
 import pytest
 
 from doubles import Faulty
-from esbas import Fixed, limits, run
+from esbas import Fixed, run
+from esbas._internal import limits
 from esbas.isolation import Isolated
 from esbas.testing import Corridor
 
@@ -32,7 +36,9 @@ class Forking(Faulty):
 
     def __init__(self, fork, end, path: Path) -> None:
         super().__init__("bad", "step", fails=lambda call: call == 2, action=1)
-        self._fork, self._end, self._path = fork, end, path
+        self._fork = fork
+        self._end = end
+        self._path = path
 
     def _call(self, where: str) -> None:
         try:
@@ -64,9 +70,17 @@ def test_a_process_that_dies_is_noticed_while_a_fork_of_it_lives(fork, path):
     learner = Isolated(partial(Forking, fork, "it dies", path))
     try:
         start = time.monotonic()
-        episodes = run(Corridor(4, slip=0.0), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=3)
+        episodes = run(
+            Corridor(4, slip=0.0),
+            [learner, Faulty("good", action=1)],
+            Fixed(["bad", "good"]),
+            episodes=3,
+        )
         records = limits.limited(lambda: list(episodes), HANGING / 2)()
-        assert "the process of learner 'bad' died in step (exit code 3)" in records[0].faults[0].message
+        assert (
+            "The process of learner 'bad' died in step (exit code 3)"
+            in records[0].faults[0].message
+        )
         assert time.monotonic() - start < HANGING / 2
     finally:
         learner.close()
@@ -76,7 +90,8 @@ def test_a_process_that_dies_is_noticed_while_a_fork_of_it_lives(fork, path):
 def test_a_fork_of_the_process_does_not_answer(fork, path):
     learner = Isolated(partial(Forking, fork, "the fork raises", path))
     try:
-        policy, rng = learner.policy(), np.random.default_rng(0)
+        policy = learner.policy()
+        rng = np.random.default_rng(0)
         for _ in range(4):
             learner.step(None)
             assert policy.act(0, rng) == 1
@@ -88,8 +103,18 @@ def test_a_fork_of_the_process_does_not_answer(fork, path):
 def test_a_message_that_cannot_be_shown_does_not_end_the_process():
     learner = Isolated(Unprintable)
     try:
-        record = next(run(Corridor(4, slip=0.0), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=1))
-        assert "raised in policy: Mute: (its message cannot be shown)" in record.faults[0].message
+        record = next(
+            run(
+                Corridor(4, slip=0.0),
+                [learner, Faulty("good", action=1)],
+                Fixed(["bad", "good"]),
+                episodes=1,
+            )
+        )
+        assert (
+            "raised an error in policy: Mute: (its message cannot be shown)"
+            in record.faults[0].message
+        )
     finally:
         learner.close()
 

@@ -1,4 +1,7 @@
-"""An isolated learner gives the same results, and the run continues whatever happens to its process."""
+"""An isolated learner gives the same results.
+
+The run continues whatever happens to its process.
+"""
 
 import gc
 import multiprocessing
@@ -37,7 +40,7 @@ def _stop_processes():
 
 
 def corridor():
-    return Corridor(4, slip=0.0, max_steps=6)
+    return Corridor(4, slip=0.0, max_episode_steps=6)
 
 
 def outcome(episodes):
@@ -51,13 +54,24 @@ SELECTORS = {"online": SSBAS, "batch": ESBAS}
 
 
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
-@pytest.mark.parametrize("make", [breakable.tabular, breakable.fitted, breakable.chance, breakable.stepper, breakable.Census])
+@pytest.mark.parametrize(
+    "make",
+    [breakable.tabular, breakable.fitted, breakable.chance, breakable.stepper, breakable.Census],
+)
 def test_results_are_identical(make, selector):
     outcomes = []
-    for learner in (make(), Isolated(make, snapshot_every=7, time_limit=600.0)):
+    for learner in (make(), Isolated(make, snapshot_every=7, learn_timeout=600.0)):
         arms = [learner.name, "good"]
         outcomes.append(
-            outcome(run(Corridor(4, max_steps=12), [learner, Faulty("good", action=1)], selector(arms), episodes=40, seed=3))
+            outcome(
+                run(
+                    Corridor(4, max_episode_steps=12),
+                    [learner, Faulty("good", action=1)],
+                    selector(arms),
+                    episodes=40,
+                    seed=3,
+                )
+            )
         )
     assert outcomes[0] == outcomes[1]
 
@@ -73,7 +87,8 @@ def test_a_deep_learner_gives_identical_results_too():
 def test_a_failed_draw_advances_the_generator_too():
     states = []
     for learner in (breakable.tidy(), Isolated(breakable.tidy)):
-        rng, policy = np.random.default_rng(0), learner.policy()
+        rng = np.random.default_rng(0)
+        policy = learner.policy()
         for _ in range(10):
             try:
                 policy.act(0, rng)
@@ -107,7 +122,8 @@ def isolated():
 def test_it_has_the_optional_members_that_the_learner_has(name, isolated):
     assert hasattr(breakable.complete(), name)  # a new optional member must be added there
     assert hasattr(isolated["complete"], name)
-    assert hasattr(isolated["minimal"], name) == (name == "time_limit")  # an option of isolation itself
+    # an option of isolation itself
+    assert hasattr(isolated["minimal"], name) == (name == "learn_timeout")
 
 
 @pytest.mark.parametrize("name", LEARNER_ATTRIBUTES)
@@ -123,23 +139,34 @@ def test_a_policy_has_the_optional_methods_that_the_policy_inside_has(name, isol
 
 
 def test_the_names_are_those_of_the_learner(isolated):
-    assert [(each.name, each.stationary) for each in isolated.values()] == [("complete", False), ("minimal", True)]
-    with pytest.raises(AttributeError, match="the isolated learner 'minimal' has no attribute 'learn'"):
+    assert repr(isolated["complete"]) == "<Isolated 'complete'>"
+    assert [(each.name, each.stationary) for each in isolated.values()] == [
+        ("complete", False),
+        ("minimal", True),
+    ]
+    with pytest.raises(
+        AttributeError, match="The isolated learner 'minimal' has no attribute 'learn'"
+    ):
         isolated["minimal"].learn(TrajectorySet())
 
 
 def test_log_probs_are_those_of_the_policy_inside(isolated):
-    rng, same = np.random.default_rng(0), np.random.default_rng(0)
-    policy, inner = isolated["complete"].policy(), breakable.CompletePolicy()
+    rng = np.random.default_rng(0)
+    same = np.random.default_rng(0)
+    policy = isolated["complete"].policy()
+    inner = breakable.CompletePolicy()
     for observation in range(3):
-        assert policy.act_with_log_prob(observation, rng) == inner.act_with_log_prob(observation, same)
+        assert policy.act_with_log_prob(observation, rng) == inner.act_with_log_prob(
+            observation, same
+        )
     assert rng.bit_generator.state == same.bit_generator.state
     arrays = np.arange(3.0), np.arange(1, 4)
     np.testing.assert_array_equal(policy.log_probs(*arrays), inner.log_probs(*arrays))
 
 
 def test_what_start_returns_acts_in_the_other_process(isolated):
-    policy, rng = isolated["complete"].policy(), np.random.default_rng(0)
+    policy = isolated["complete"].policy()
+    rng = np.random.default_rng(0)
     one, other = policy.start(), policy.start()  # two episodes at the same time
     assert [acting.act(0, rng)[0] for acting in (one, one, other, one, policy)] == [1, 2, 1, 3, 1]
     assert hasattr(one, "log_probs")
@@ -150,7 +177,8 @@ def test_a_policy_without_an_acting_object_returns_none_from_start():
 
 
 def test_what_start_returned_starts_again_in_a_new_process():
-    learner, rng = Isolated(breakable.complete), np.random.default_rng(0)
+    learner = Isolated(breakable.complete)
+    rng = np.random.default_rng(0)
     acting = learner.policy().start()
     acting.act(0, rng)
     learner.close()
@@ -159,62 +187,100 @@ def test_what_start_returned_starts_again_in_a_new_process():
 
 def test_the_greedy_policy_acts_in_the_other_process():
     learner = Isolated(breakable.Greedy)
-    assert [learner.greedy_policy().act(0, np.random.default_rng(0)), learner.policy().act(0, np.random.default_rng(0))] == [1, 0]
+    assert [
+        learner.greedy_policy().act(0, np.random.default_rng(0)),
+        learner.policy().act(0, np.random.default_rng(0)),
+    ] == [1, 0]
 
 
 def test_the_limit_of_the_learner_inside_applies():
-    assert Isolated(breakable.rising).time_limit == 7.5
-    assert Isolated(breakable.rising, time_limit=3.0).time_limit == 3.0
-    with pytest.raises(InvalidValueError, match="time_limit > 0"):
+    assert Isolated(breakable.rising).learn_timeout == 7.5
+    assert Isolated(breakable.rising, learn_timeout=3.0).learn_timeout == 3.0
+    with pytest.raises(
+        InvalidValueError, match="`learn_timeout` must be greater than 0 seconds, or None"
+    ):
         Isolated(breakable.hasty)
 
 
-@pytest.mark.parametrize(("where", "how"), [("step", breakable.spin), ("act", breakable.sleep), ("step", breakable.compiled)])
+@pytest.mark.parametrize(
+    ("where", "how"),
+    [("step", breakable.spin), ("act", breakable.sleep), ("step", breakable.compiled)],
+)
 def test_a_call_that_hangs_ends_with_its_process(where, how):
     learner = Isolated(partial(Breaking, "bad", where, how), snapshot_every=1)
-    records = list(run(corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=5, time_limit=LIMIT))
+    records = list(
+        run(
+            corridor(),
+            [learner, Faulty("good", action=1)],
+            Fixed(["bad", "good"]),
+            episodes=5,
+            learn_timeout=LIMIT,
+        )
+    )
     faults = [fault for record in records for fault in record.faults]
-    assert (faults[0].arm, faults[0].where, faults[0].dismissed) == ("bad", where, 1)
-    assert f"TimeLimitError: a learning call must end within {LIMIT:g} s" in faults[0].message
+    assert (faults[0].learner, faults[0].where, faults[0].dismissed) == ("bad", where, 1)
+    assert f"TimeLimitError: A learning call must end within {LIMIT:g} s" in faults[0].message
     assert len(records) == 5
 
 
 def test_a_call_that_hangs_ends_in_any_thread():
-    learner = Isolated(partial(Breaking, "bad", "policy", breakable.spin, at=1), time_limit=LIMIT)
+    learner = Isolated(
+        partial(Breaking, "bad", "policy", breakable.spin, at=1), learn_timeout=LIMIT
+    )
     error = in_another_thread(learner.policy)
     assert isinstance(error, TimeLimitError)
     assert "the process of learner 'bad' did not finish policy and was killed" in str(error)
 
 
 @pytest.mark.parametrize(
-    ("how", "cause"), [(breakable.segfault, "SIGSEGV"), (breakable.leave, "exit code 3"), (breakable.be_killed, "SIGKILL")]
+    ("how", "cause"),
+    [
+        (breakable.segfault, "SIGSEGV"),
+        (breakable.leave, "exit code 3"),
+        (breakable.be_killed, "SIGKILL"),
+    ],
 )
 def test_a_process_that_ends_is_restarted_from_the_last_good_state(how, cause):
     learner = Isolated(partial(Breaking, "bad", "step", how, at=8), snapshot_every=5)
-    episodes = run(corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=6)
+    episodes = run(
+        corridor(), [learner, Faulty("good", action=1)], Fixed(["bad", "good"]), episodes=6
+    )
     records = list(episodes)
     first = next(record for record in records if record.faults)
     assert first.number == 3  # episodes have three steps
     assert cause in first.faults[0].message
-    assert "the process of learner 'bad' died in step" in first.faults[0].message
-    # Dismissed in episode 4. The new process starts with the 5 steps of the snapshot, learns 2 in episode 5 and breaks again.
+    assert "The process of learner 'bad' died in step" in first.faults[0].message
+    # Dismissed in episode 4. The new process starts with the 5 steps of the snapshot, learns 2 in
+    # episode 5 and breaks again.
     assert [record.number for record in records if record.faults] == [3, 5]
     assert learner.state_dict()["calls"]["step"] == 5
-    assert records[5].arm == "good"
+    assert records[5].learner == "good"
 
 
 def test_learn_is_followed_by_a_snapshot():
     learner = Isolated(partial(Breaking, "bad", "learn", breakable.leave, at=2))
-    episodes = run(corridor(), [learner, Faulty("good")], Fixed(["bad", "good"], epochs=[1] * 6), episodes=6)
+    episodes = run(
+        corridor(), [learner, Faulty("good")], Fixed(["bad", "good"], epochs=[1] * 6), episodes=6
+    )
     records = list(episodes)
-    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [(3, "learn"), (5, "learn")]
+    assert [(record.number, record.faults[0].where) for record in records if record.faults] == [
+        (3, "learn"),
+        (5, "learn"),
+    ]
     assert learner.state_dict()["calls"]["learn"] == 1
-    assert [record.arm for record in records] == ["bad", "bad", "good", "good", "good", "good"]
+    assert [record.learner for record in records] == ["bad", "bad", "good", "good", "good", "good"]
 
 
 def test_a_learner_that_cannot_be_saved_starts_as_it_was_built():
     learner = Isolated(breakable.Unsavable)
-    list(run(corridor(), [learner, Faulty("good", action=1)], Fixed(["unsavable", "good"]), episodes=2))
+    list(
+        run(
+            corridor(),
+            [learner, Faulty("good", action=1)],
+            Fixed(["unsavable", "good"]),
+            episodes=2,
+        )
+    )
     assert not hasattr(learner, "state_dict")
     learner.close()
     learner.step(None)
@@ -227,7 +293,11 @@ def test_a_learner_that_cannot_be_saved_starts_as_it_was_built():
 def test_exceptions_are_raised_here_and_do_not_end_the_process():
     learner = Isolated(partial(Faulty, "bad", "policy"))
     pid = learner._child._process.pid
-    with pytest.raises(IsolationError, match=r"the process of learner 'bad' raised in policy: RuntimeError: call 1 of policy"):
+    with pytest.raises(
+        IsolationError,
+        match=r"The process of learner 'bad' raised an error in policy: "
+        "RuntimeError: call 1 of policy",
+    ):
         learner.policy()
     with pytest.raises(IsolationError, match="call 2 of policy"):
         learner.policy()
@@ -237,7 +307,7 @@ def test_exceptions_are_raised_here_and_do_not_end_the_process():
 def test_an_answer_that_cannot_be_pickled_raises():
     learner = Isolated(partial(Faulty, "bad", action=breakable.spin))
     assert learner.policy().act(0, np.random.default_rng()) is breakable.spin
-    with pytest.raises(IsolationError, match="raised in act"):
+    with pytest.raises(IsolationError, match="raised an error in act"):
         Isolated(breakable.unpicklable).policy().act(0, np.random.default_rng())
 
 
@@ -245,7 +315,11 @@ def test_an_answer_that_cannot_be_pickled_raises():
     ("make", "error", "sentence"),
     [
         (lambda: None, InvalidValueError, "define it at the top of a module"),
-        (breakable.refuse, IsolationError, "raised in its start: ValueError: no such learner"),
+        (
+            breakable.refuse,
+            IsolationError,
+            "raised an error in its start: ValueError: no such learner",
+        ),
         (breakable.silent, IsolationError, "SystemExit: left"),
         (breakable.leave, IsolationError, r"died in its start \(exit code 3\)"),
     ],
@@ -255,7 +329,7 @@ def test_a_learner_that_cannot_be_built_is_refused(make, error, sentence):
         Isolated(make)
 
 
-@pytest.mark.parametrize("options", [{"time_limit": 0.0}, {"snapshot_every": 0}])
+@pytest.mark.parametrize("options", [{"learn_timeout": 0.0}, {"snapshot_every": 0}])
 def test_bad_options_are_refused(options):
     with pytest.raises(InvalidValueError):
         Isolated(breakable.tabular, **options)
@@ -264,7 +338,11 @@ def test_bad_options_are_refused(options):
 @pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS.keys())
 def test_save_and_resume_through_isolation(selector, tmp_path):
     def parts():
-        return Corridor(4, max_steps=12), [Isolated(breakable.tabular), Isolated(breakable.fitted)], selector(["table", "fitted"])
+        return (
+            Corridor(4, max_episode_steps=12),
+            [Isolated(breakable.tabular), Isolated(breakable.fitted)],
+            selector(["table", "fitted"]),
+        )
 
     whole = list(run(*parts(), episodes=30, seed=5))
     episodes = run(*parts(), episodes=30, seed=5)
@@ -276,7 +354,9 @@ def test_save_and_resume_through_isolation(selector, tmp_path):
 
 def test_a_run_can_be_saved_after_a_process_was_killed(tmp_path):
     learner = Isolated(breakable.tabular, snapshot_every=4)
-    episodes = run(corridor(), [learner, Faulty("good", action=1)], Uniform(["table", "good"]), episodes=10)
+    episodes = run(
+        corridor(), [learner, Faulty("good", action=1)], Uniform(["table", "good"]), episodes=10
+    )
     for _ in range(3):
         next(episodes)
     os.kill(learner._child._process.pid, signal.SIGKILL)  # between two calls
@@ -286,7 +366,8 @@ def test_a_run_can_be_saved_after_a_process_was_killed(tmp_path):
 
 def test_an_old_policy_acts_with_the_last_good_state_in_a_new_process():
     learner = Isolated(partial(Faulty, "good", action=1))
-    policy, rng = learner.policy(), np.random.default_rng(0)
+    policy = learner.policy()
+    rng = np.random.default_rng(0)
     learner.close()
     policy.start()
     assert policy.act(0, rng) == 1
@@ -297,7 +378,8 @@ def test_unused_policies_are_released():
     kept = learner.policy()
     for _ in range(50):
         learner.policy()
-    assert learner.policy().act(0, np.random.default_rng()) <= 3  # policies alive in the other process
+    # policies alive in the other process
+    assert learner.policy().act(0, np.random.default_rng()) <= 3
     assert kept.act(0, np.random.default_rng()) <= 3
 
 
@@ -318,7 +400,8 @@ def test_ctrl_c_while_waiting_loses_nothing():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, former)
     assert learner._child.generation == 1
-    assert learner.state_dict()["calls"]["policy"] == 1  # the answer to the first call was read and discarded
+    # the answer to the first call was read and discarded
+    assert learner.state_dict()["calls"]["policy"] == 1
 
 
 def alive(pid):
@@ -365,7 +448,8 @@ from doubles import Faulty, in_another_thread
 from esbas.learners import Isolated
 
 if __name__ == "__main__":
-    learner = Isolated(partial(breakable.Breaking, "bad", "policy", getattr(breakable, sys.argv[1]), at=1))
+    how = getattr(breakable, sys.argv[1])
+    learner = Isolated(partial(breakable.Breaking, "bad", "policy", how, at=1))
     print(learner._child._process.pid, flush=True)
     learner.policy()
 """
@@ -376,7 +460,9 @@ def test_the_process_ends_when_its_parent_is_killed(how, tmp_path):
     (tmp_path / "parent.py").write_text(PARENT)
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, str(tmp_path / "parent.py"), how]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as parent:
         try:
             assert parent.stdout is not None
             pid = int(parent.stdout.readline())

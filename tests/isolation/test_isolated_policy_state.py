@@ -8,7 +8,8 @@ from esbas.trajectory import Transition
 
 
 def test_a_new_process_continues_from_a_loaded_policy():
-    learner, isolated = breakable.tabular(), Isolated(breakable.tabular)
+    learner = breakable.tabular()
+    isolated = Isolated(breakable.tabular)
     learner.step(Transition(1, 0, 3.0, 0, True, False))
     isolated.load_policy_state(learner.policy_state())
     isolated.close()  # the next process starts from the last snapshot

@@ -14,10 +14,19 @@ def test_a_function_is_a_policy_with_log_probs():
 
 
 def test_discrete_actions_may_be_arrays_or_tuples():
-    seen, actions = np.array([[1, 2]] * 2), np.array([[2, 4], [2, 5]])
-    assert Constant("c", lambda seen: 2 * seen).policy().log_probs(seen, actions).tolist() == [0.0, -np.inf]
-    assert Constant("c", lambda seen: (2, 4)).policy().log_probs(seen, actions).tolist() == [0.0, -np.inf]
-    assert Constant("c", lambda seen: np.int64(1)).policy().log_probs(np.zeros(1), np.ones(1, int)).tolist() == [0.0]
+    seen = np.array([[1, 2]] * 2)
+    actions = np.array([[2, 4], [2, 5]])
+    assert Constant("c", lambda seen: 2 * seen).policy().log_probs(seen, actions).tolist() == [
+        0.0,
+        -np.inf,
+    ]
+    assert Constant("c", lambda seen: (2, 4)).policy().log_probs(seen, actions).tolist() == [
+        0.0,
+        -np.inf,
+    ]
+    assert Constant("c", lambda seen: np.int64(1)).policy().log_probs(
+        np.zeros(1), np.ones(1, int)
+    ).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("action", [0.5, np.array([0.5]), (1, 0.5)], ids=str)
@@ -35,7 +44,10 @@ def test_a_policy_is_taken_as_it_is():
 
 @pytest.mark.parametrize(
     ("name", "function"),
-    [("CartPole-v1", lambda seen: int(seen[2] > 0)), ("Pendulum-v1", lambda seen: seen[:1].astype(np.float32))],
+    [
+        ("CartPole-v1", lambda seen: int(seen[2] > 0)),
+        ("Pendulum-v1", lambda seen: seen[:1].astype(np.float32)),
+    ],
 )
 def test_the_contract_is_kept_in_gymnasium(name, function):
     check_learner(lambda: Constant("c", function), gymnasium.make(name, max_episode_steps=30))

@@ -1,4 +1,4 @@
-"""The batched DQN compared with a plain torch.nn implementation and with members trained alone, and in the loop."""
+"""The batched DQN compared with plain torch.nn and with learners trained alone, and in the loop."""
 
 import copy
 import itertools
@@ -11,46 +11,55 @@ import numpy as np
 import pytest
 
 import esbas
-from esbas import Transition, spaces
+from esbas import Transition
+from esbas._internal import spaces
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import TabularQ
-from esbas.learners.deep.dqn import DQN
-from esbas.learners.deep.layout import NetworkLayout
-from esbas.learners.deep.networks import evaluate
-from esbas.learners.deep.pytorch import torch
-from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.dqn.layout import NetworkLayout
+from esbas.learners.dqn.learner import DQN
+from esbas.learners.dqn.on_pytorch.networks import evaluate
+from esbas.learners.dqn.on_pytorch.pytorch import torch
+from esbas.learners.dqn.replay.memory import SharedReplay
 from esbas.testing import Corridor, check_learner
 
 VECTORS = gym.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 IMAGES = gym.spaces.Box(0, 255, (2, 12, 12), np.uint8)
 QUICK: dict[str, Any] = {
     "hidden": (16, 16),
-    "batch": 8,
+    "batch_size": 8,
     "learning_starts": 20,
-    "train_every": 1,
-    "n_step": 1,
+    "train_freq": 1,
+    "n_steps": 1,
     "sync_every": 7,
     "epsilon": (1.0, 0.1, 100),
 }
 VARIED: dict[str, dict[str, Any]] = {
-    "plain": {"rate": 1e-3, "double": False},
-    "fast": {"rate": 1e-2, "gamma": 0.9},
-    "far": {"n_step": 4, "gamma": 0.95, "sync_every": 3},
+    "plain": {"learning_rate": 1e-3, "double": False},
+    "fast": {"learning_rate": 1e-2, "gamma": 0.9},
+    "far": {"n_steps": 4, "gamma": 0.95, "sync_every": 3},
     "twin": {},
 }
 
 
 def memory(observation_space: Any = VECTORS, actions: int = 2, **options: Any) -> SharedReplay:
-    env = SimpleNamespace(observation_space=observation_space, action_space=gym.spaces.Discrete(actions))
-    return SharedReplay(env, capacity=options.pop("capacity", 200), **options)
+    env = SimpleNamespace(
+        observation_space=observation_space, action_space=gym.spaces.Discrete(actions)
+    )
+    return SharedReplay(env, buffer_size=options.pop("buffer_size", 200), **options)
 
 
 def walk(length: int, space: Any = VECTORS, *, seed: int = 0) -> list[Transition]:
-    rng, steps = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    steps = []
     seen = _random(space, rng)
     for _ in range(length):
-        following, ends = _random(space, rng), rng.random() < 0.1
-        steps.append(Transition(seen, int(rng.integers(2)), float(rng.normal()), following, bool(ends), False))
+        following = _random(space, rng)
+        ends = rng.random() < 0.1
+        steps.append(
+            Transition(
+                seen, int(rng.integers(2)), float(rng.normal()), following, bool(ends), False
+            )
+        )
         seen = _random(space, rng) if ends else following
     return steps
 
@@ -69,7 +78,9 @@ def values(learner: DQN, space: Any = VECTORS) -> Any:
     return np.array([learner.values(_random(space, rng)) for _ in range(10)])
 
 
-@pytest.mark.parametrize("space", [VECTORS, IMAGES, gym.spaces.Discrete(5)], ids=["vectors", "images", "discrete"])
+@pytest.mark.parametrize(
+    "space", [VECTORS, IMAGES, gym.spaces.Discrete(5)], ids=["vectors", "images", "discrete"]
+)
 def test_members_that_train_as_one_learn_what_each_learns_alone(space: Any) -> None:
     options = QUICK | ({"convolutions": ((4, 4, 2), (8, 3, 1))} if space is IMAGES else {})
     together = memory(space)
@@ -80,18 +91,35 @@ def test_members_that_train_as_one_learn_what_each_learns_alone(space: Any) -> N
         for learner in members + alone:
             learner.step(step)
     for member, single in zip(members, alone, strict=True):
-        np.testing.assert_allclose(values(member, space), values(single, space), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(
+            values(member, space), values(single, space), rtol=1e-3, atol=1e-4
+        )
     spread = np.std([values(member, space) for member in members], axis=0)
     assert (spread > 1e-3).all()  # the members learnt different values
 
 
 def test_one_update_equals_the_textbook_update() -> None:
     replay, steps = memory(), walk(20)
-    learner = DQN("it", replay=replay, rate=0.01, gamma=0.9, batch=8, hidden=(16,), learning_starts=0, train_every=20, n_step=1)
+    learner = DQN(
+        "it",
+        replay=replay,
+        learning_rate=0.01,
+        gamma=0.9,
+        batch_size=8,
+        hidden=(16,),
+        learning_starts=0,
+        train_freq=20,
+        n_steps=1,
+    )
     state = learner.state_dict()
     matrices = [(3, 16), (16,), (16, 2), (2,)]
-    parts = np.split(state["network"]["weights"], np.cumsum([np.prod(shape) for shape in matrices])[:-1])
-    w1, b1, w2, b2 = (torch.tensor(part.reshape(shape), requires_grad=True) for part, shape in zip(parts, matrices, strict=True))
+    parts = np.split(
+        state["network"]["weights"], np.cumsum([np.prod(shape) for shape in matrices])[:-1]
+    )
+    w1, b1, w2, b2 = (
+        torch.tensor(part.reshape(shape), requires_grad=True)
+        for part, shape in zip(parts, matrices, strict=True)
+    )
     rng = copy.deepcopy(learner._rng)
     for step in steps:
         learner.step(step)
@@ -101,13 +129,18 @@ def test_one_update_equals_the_textbook_update() -> None:
         return torch.relu(torch.tensor(np.array(observations)) @ w1 + b1) @ w2 + b2
 
     with torch.no_grad():
-        following = q([step.next_observation for step in drawn])  # the target is still the same network
+        # the target is still the same network
+        following = q([step.next_observation for step in drawn])
         goes_on = torch.tensor([0.9 * (not step.terminated) for step in drawn])
         goals = torch.tensor([step.reward for step in drawn]) + goes_on * following.max(1).values
     predicted = q([step.observation for step in drawn])[range(8), [step.action for step in drawn]]
-    gradients = torch.autograd.grad(torch.nn.functional.smooth_l1_loss(predicted, goals), (w1, b1, w2, b2))
-    gradient = torch.cat([part.flatten() for part in gradients]).numpy()  # its norm is below 10, so it is not clipped
-    expected = state["network"]["weights"] - 0.01 * gradient / (np.abs(gradient) + 1e-8)  # Adam's first step
+    gradients = torch.autograd.grad(
+        torch.nn.functional.smooth_l1_loss(predicted, goals), (w1, b1, w2, b2)
+    )
+    # its norm is below 10, so it is not clipped
+    gradient = torch.cat([part.flatten() for part in gradients]).numpy()
+    # Adam's first step
+    expected = state["network"]["weights"] - 0.01 * gradient / (np.abs(gradient) + 1e-8)
     updated = learner.state_dict()["network"]["weights"]
     assert not np.allclose(updated, state["network"]["weights"], atol=1e-3)
     np.testing.assert_allclose(updated, expected, rtol=1e-4, atol=1e-6)
@@ -115,12 +148,18 @@ def test_one_update_equals_the_textbook_update() -> None:
 
 @pytest.mark.parametrize("double", [False, True])
 def test_double_and_plain_targets_differ_as_they_should(double: bool) -> None:
-    """One transition only; network and target are given values that disagree about the best next action."""
+    """One transition only; network and target disagree about the best next action."""
     replay = memory(gym.spaces.Discrete(2))
-    options: dict[str, Any] = QUICK | {"hidden": (), "batch": 2, "sync_every": 100, "learning_starts": 5}
-    learner = DQN("it", replay=replay, gamma=0.5, double=double, rate=0.1, **options)
+    options: dict[str, Any] = QUICK | {
+        "hidden": (),
+        "batch_size": 2,
+        "sync_every": 100,
+        "learning_starts": 5,
+    }
+    learner = DQN("it", replay=replay, gamma=0.5, double=double, learning_rate=0.1, **options)
     state = learner.state_dict()
-    state["network"]["weights"] = np.array([0, 0, 0, 20, 0, 0], np.float32)  # in state 1 the network prefers action 1,
+    # in state 1 the network prefers action 1,
+    state["network"]["weights"] = np.array([0, 0, 0, 20, 0, 0], np.float32)
     state["network"]["target"] = np.array([0, 0, 8, 4, 0, 0], np.float32)  # but its target action 0
     learner.load_state_dict(state)
     for _ in range(90):
@@ -129,11 +168,26 @@ def test_double_and_plain_targets_differ_as_they_should(double: bool) -> None:
 
 
 def test_n_step_targets_reach_a_distant_reward() -> None:
-    """A chain of four states with a reward at its end; targets are never copied, so only n-step returns propagate the reward."""
+    """A chain of four states with a reward at its end.
+
+    Targets are never copied, so only n-step returns propagate the reward.
+    """
     learned = {}
-    for n_step in (1, 4):
-        own: dict[str, Any] = {"hidden": (), "batch": 16, "learning_starts": 0, "sync_every": 10**6, "n_step": n_step}
-        learner = DQN("it", replay=memory(gym.spaces.Discrete(5)), gamma=0.9, rate=0.05, **QUICK | own)
+    for n_steps in (1, 4):
+        own: dict[str, Any] = {
+            "hidden": (),
+            "batch_size": 16,
+            "learning_starts": 0,
+            "sync_every": 10**6,
+            "n_steps": n_steps,
+        }
+        learner = DQN(
+            "it",
+            replay=memory(gym.spaces.Discrete(5)),
+            gamma=0.9,
+            learning_rate=0.05,
+            **QUICK | own,
+        )
         state = learner.state_dict()
         for name in ("weights", "target"):
             state["network"][name][:] = 0
@@ -141,7 +195,7 @@ def test_n_step_targets_reach_a_distant_reward() -> None:
         for _ in range(60):
             for s in range(4):
                 learner.step(Transition(s, 0, float(s == 3), s + 1, s == 3, False, log_prob=0.0))
-        learned[n_step] = learner.values(0)[0]
+        learned[n_steps] = learner.values(0)[0]
     assert learned[1] == pytest.approx(0, abs=0.01)
     assert learned[4] == pytest.approx(0.9**3, abs=0.05)
 
@@ -149,26 +203,36 @@ def test_n_step_targets_reach_a_distant_reward() -> None:
 def test_keeps_the_contract_of_learners() -> None:
     env = gym.make("CartPole-v1")
     check_learner(
-        lambda: DQN("it", replay=SharedReplay(env, capacity=300), **QUICK | {"train_every": 5}), env, episodes=3, draws=50
+        lambda: DQN("it", replay=SharedReplay(env, buffer_size=300), **QUICK | {"train_freq": 5}),
+        env,
+        episodes=3,
+        draws=50,
     )
 
 
 def test_solves_the_corridor() -> None:
     env = Corridor(6)
-    replay = SharedReplay(env, capacity=2000)
+    replay = SharedReplay(env, buffer_size=2000)
     options: dict[str, Any] = QUICK | {"epsilon": (1.0, 0.1, 500), "gamma": 0.9}
-    members = [DQN(f"rate {rate}", replay=replay, rate=rate, **options) for rate in (0.001, 0.003, 0.01)]
+    members = [
+        DQN(f"rate {rate}", replay=replay, learning_rate=rate, **options)
+        for rate in (0.001, 0.003, 0.01)
+    ]
     run = esbas.run(env, members, esbas.SSBAS([member.name for member in members]), episodes=60)
     records = list(run)
-    assert np.mean([record.length for record in records[-20:]]) < 9  # the shortest path has 5 steps, and some slip
+    # the shortest path has 5 steps, and some slip
+    assert np.mean([record.length for record in records[-20:]]) < 9
     assert all(learner.values(0).argmax() == 1 for learner in members)
     assert not any(record.faults for record in records)
 
 
 def test_works_in_epochs_too() -> None:
     env = Corridor(5)
-    replay = SharedReplay(env, capacity=2000)
-    members = [DQN(name, replay=replay, **QUICK | {"epsilon": (1.0, 0.1, 300), "gamma": 0.7}) for name in ("one", "two")]
+    replay = SharedReplay(env, buffer_size=2000)
+    members = [
+        DQN(name, replay=replay, **QUICK | {"epsilon": (1.0, 0.1, 300), "gamma": 0.7})
+        for name in ("one", "two")
+    ]
     run = esbas.run(env, members, esbas.ESBAS(["one", "two"]), episodes=32)
     before = None
     for record in run:
@@ -182,7 +246,9 @@ def test_works_in_epochs_too() -> None:
 
 def test_a_member_that_diverges_fails_alone() -> None:
     replay = memory()
-    healthy, broken, other = (DQN(name, replay=replay, **QUICK) for name in ("healthy", "broken", "other"))
+    healthy, broken, other = (
+        DQN(name, replay=replay, **QUICK) for name in ("healthy", "broken", "other")
+    )
     single = DQN("healthy", replay=memory(), **QUICK)
     state = broken.state_dict()
     state["network"]["weights"][0] = np.nan
@@ -199,12 +265,15 @@ def test_a_member_that_diverges_fails_alone() -> None:
     assert faults["healthy"] == faults["other"] == 0
     assert faults["broken"] >= 28  # one for each update, raised at its next step
     np.testing.assert_allclose(values(healthy), values(single), rtol=1e-3, atol=1e-4)
-    with pytest.raises(DivergenceError, match="DQN 'broken' must be finite, but diverged: lower its rate"):
+    with pytest.raises(
+        DivergenceError, match="DQN 'broken' became infinite or NaN: lower its `learning_rate`"
+    ):
         broken.values(np.zeros(3, np.float32))
 
 
 def test_a_dismissed_member_learns_nothing_and_does_not_delay_others() -> None:
-    replay, steps = memory(), walk(90)
+    replay = memory()
+    steps = walk(90)
     one, two = (DQN(name, replay=replay, **QUICK) for name in ("one", "two"))
     single = DQN("one", replay=memory(), **QUICK)
     for number, step in enumerate(steps):
@@ -234,35 +303,43 @@ def test_a_policy_changes_only_when_its_learner_steps() -> None:
 
 def test_epsilon_decays_with_the_transitions_of_all_members() -> None:
     learner = DQN("it", replay=memory(), **QUICK | {"epsilon": (0.8, 0.2, 40)})
-    policy, seen = learner.policy(), np.zeros(3, np.float32)
+    policy = learner.policy()
+    seen = np.zeros(3, np.float32)
     assert learner.epsilon() == 0.8
     for step in walk(20):
         learner.step(step)
     assert learner.epsilon() == pytest.approx(0.5)
     best = int(learner.values(seen).argmax())
-    assert policy.log_probs(np.array([seen, seen]), np.array([best, 1 - best])) == pytest.approx(np.log([0.75, 0.25]))
+    assert policy.log_probs(np.array([seen, seen]), np.array([best, 1 - best])) == pytest.approx(
+        np.log([0.75, 0.25])
+    )
     for step in walk(60, seed=1):
         learner.step(step)
     assert learner.epsilon() == pytest.approx(0.2)
     rng = np.random.default_rng(0)
-    assert np.mean([policy.act(seen, rng) == best for _ in range(2000)]) == pytest.approx(0.9, abs=0.03)
+    assert np.mean([policy.act(seen, rng) == best for _ in range(2000)]) == pytest.approx(
+        0.9, abs=0.03
+    )
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "rmsprop"])
 def test_a_resumed_run_is_bit_identical(tmp_path: Path, optimizer: str) -> None:
     def parts() -> tuple[Any, list[DQN], esbas.Selector]:
         env = gym.make("CartPole-v1")
-        replay = SharedReplay(env, capacity=300)
-        members = [DQN(name, replay=replay, optimizer=optimizer, **QUICK | own) for name, own in VARIED.items()]
+        replay = SharedReplay(env, buffer_size=300)
+        members = [
+            DQN(name, replay=replay, optimizer=optimizer, **QUICK | own)
+            for name, own in VARIED.items()
+        ]
         return env, members, esbas.SSBAS(list(VARIED), seed=3)
 
     def go(run: esbas.Run) -> list[Any]:
-        return [(record.arm, record.value) for record in run]
+        return [(record.learner, record.value) for record in run]
 
     whole_parts, first_parts, later_parts = parts(), parts(), parts()
     whole = go(esbas.run(*whole_parts, episodes=20, seed=5))
     run = esbas.run(*first_parts, episodes=20, seed=5)
-    first = [(record.arm, record.value) for record in itertools.islice(run, 12)]
+    first = [(record.learner, record.value) for record in itertools.islice(run, 12)]
     run.save(tmp_path / "run.npz")
     later = go(esbas.resume(tmp_path / "run.npz", *later_parts))
     assert first + later == whole
@@ -275,7 +352,7 @@ def test_a_save_file_holds_the_shared_memory_once(tmp_path: Path) -> None:
     sizes = []
     for count in (1, 4):
         env = Corridor(5)
-        replay = SharedReplay(env, capacity=20_000)
+        replay = SharedReplay(env, buffer_size=20_000)
         names = [str(k) for k in range(count)]
         members = [DQN(name, replay=replay, hidden=(2,)) for name in names]
         for step in walk(2000, env.observation_space):
@@ -288,7 +365,8 @@ def test_a_save_file_holds_the_shared_memory_once(tmp_path: Path) -> None:
 
 def test_results_depend_on_seeds_and_names() -> None:
     same, again, other_seed, other_name = (
-        values(DQN(name, replay=memory(), seed=seed, **QUICK)) for name, seed in (("a", 0), ("a", 0), ("a", 1), ("b", 0))
+        values(DQN(name, replay=memory(), seed=seed, **QUICK))
+        for name, seed in (("a", 0), ("a", 0), ("a", 1), ("b", 0))
     )
     np.testing.assert_array_equal(same, again)
     assert (same != other_seed).all()
@@ -298,7 +376,8 @@ def test_results_depend_on_seeds_and_names() -> None:
 def test_members_with_other_shapes_form_separate_groups() -> None:
     replay = memory()
     members = [
-        DQN(str(k), replay=replay, **QUICK | own) for k, own in enumerate(({}, {"hidden": (8,)}, {"batch": 4}, {"gamma": 0}))
+        DQN(str(k), replay=replay, **QUICK | own)
+        for k, own in enumerate(({}, {"hidden": (8,)}, {"batch_size": 4}, {"gamma": 0}))
     ]
     assert len(replay.groups) == 3
     for step in walk(40):
@@ -318,32 +397,47 @@ def test_networks_for_images_of_any_layout() -> None:
         weights = torch.from_numpy(network.initial(np.random.default_rng(1)))[None]
         values_of[layout] = evaluate(network, weights, seen[None, None]).numpy()
     np.testing.assert_allclose(values_of["last"], values_of["first"], rtol=1e-5)
-    assert len(NetworkLayout(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), actions=2, hidden=(8,)).convolutions) == 3
+    assert (
+        len(
+            NetworkLayout(
+                gym.spaces.Box(0, 255, (4, 84, 84), np.uint8), actions=2, hidden=(8,)
+            ).convolutions
+        )
+        == 3
+    )
 
 
 def test_mixed_portfolios_are_checked_at_the_start() -> None:
     env = gym.make("CartPole-v1")
-    dqn = DQN("deep", replay=SharedReplay(env, capacity=100), **QUICK)
+    dqn = DQN("deep", replay=SharedReplay(env, buffer_size=100), **QUICK)
     table = TabularQ("table", states=5, actions=2)
-    with pytest.raises(SpaceError, match="observation_space of learner 'table' must be the environment's"):
+    with pytest.raises(
+        SpaceError, match="observation_space of learner 'table' must be the environment's"
+    ):
         esbas.run(env, [dqn, table], esbas.SSBAS(["deep", "table"]), episodes=1, keep_data=False)
     with pytest.raises(SpaceError, match="actions of DQN 'deep' must be 0, 1"):
-        DQN("deep", replay=SharedReplay(gym.make("Pendulum-v1"), capacity=100))
+        DQN("deep", replay=SharedReplay(gym.make("Pendulum-v1"), buffer_size=100))
 
 
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"rate": 0}, InvalidValueError, "rate > 0"),
-        ({"gamma": 1.5}, InvalidValueError, "0 <= gamma <= 1"),
-        ({"n_step": 0}, InvalidValueError, "n_step >= 1"),
-        ({"sync_every": 0}, InvalidValueError, "sync_every >= 1"),
-        ({"epsilon": (1.0, 2.0, 10)}, InvalidValueError, "epsilon is"),
-        ({"hidden": (0,)}, InvalidValueError, "at least 1 wide"),
+        (
+            {"learning_rate": 0},
+            InvalidValueError,
+            "`learning_rate` must be greater than 0, but got 0",
+        ),
+        ({"gamma": 1.5}, InvalidValueError, "`gamma` must be between 0 and 1, but got 1.5"),
+        ({"n_steps": 0}, InvalidValueError, "`n_steps` must be at least 1, but got 0"),
+        ({"sync_every": 0}, InvalidValueError, "`sync_every` must be at least 1, but got 0"),
+        ({"epsilon": (1.0, 2.0, 10)}, InvalidValueError, "`epsilon` must be a number from 0"),
+        ({"hidden": (0,)}, InvalidValueError, "`hidden` must be at least 1, but got"),
         ({"convolutions": ((4, 3, 1),)}, InvalidValueError, "three axes"),
         ({"optimizer": "adma"}, UnknownNameError, "did you mean 'adam'"),
     ],
 )
-def test_bad_input_raises_a_clear_error(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(
+    options: dict[str, Any], error: type[Exception], sentence: str
+) -> None:
     with pytest.raises(error, match=sentence):
         DQN("it", replay=memory(), **options)

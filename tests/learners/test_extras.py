@@ -12,20 +12,33 @@ import pytest
     [
         (
             "torch",
-            "deep.batched",
-            "convolutions and devices other than the CPU need PyTorch, but it is not installed: pip install 'esbas[deep]'",
+            "dqn.on_pytorch.batched",
+            (
+                "Convolutions and devices other than the CPU need PyTorch, "
+                "but it is not installed: pip install 'esbas[deep]'."
+            ),
         ),
         (
             "stable_baselines3",
             "sb3.learner",
-            "members of Stable-Baselines3 need it, but it is not installed: pip install 'esbas[sb3]'",
+            (
+                "Learners of Stable-Baselines3 need it, but it is not installed: "
+                "pip install 'esbas[sb3]'."
+            ),
         ),
         (
             "sklearn",
-            "fqi",
-            "fitted Q iteration with any regressor needs scikit-learn, but it is not installed: pip install 'esbas[sklearn]'",
+            "fitted_q",
+            (
+                "Fitted Q iteration with any regressor needs scikit-learn, "
+                "but it is not installed: pip install 'esbas[sklearn]'."
+            ),
         ),
-        ("d3rlpy", "d3.learner", "members of d3rlpy need it, but it is not installed: pip install 'esbas[d3rlpy]'"),
+        (
+            "d3rlpy",
+            "d3rlpy.learner",
+            "Learners of d3rlpy need it, but it is not installed: pip install 'esbas[d3rlpy]'.",
+        ),
     ],
 )
 def test_the_extra_is_named_where_it_is_missing(library: str, module: str, sentence: str) -> None:
@@ -38,7 +51,9 @@ try:
 except ModuleNotFoundError as error:
     print(error)
 """
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert printed.strip() == sentence
 
 
@@ -49,7 +64,7 @@ import sys
 from types import SimpleNamespace
 hidden = {{"torch", "tensorboard", "stable_baselines3", "sb3_contrib", "sklearn"}}
 def without(find):
-    return lambda name, *place: None if name.partition(".")[0] in hidden else find(name, *place)
+    return lambda name, *rest: None if name.partition(".")[0] in hidden else find(name, *rest)
 sys.meta_path = [SimpleNamespace(find_spec=without(finder.find_spec)) for finder in sys.meta_path]
 from esbas import cli
 assert cli.main(["train", "CartPole-v1", "--steps", "700", "--out", {str(tmp_path / "out")!r}]) == 0

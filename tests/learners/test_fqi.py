@@ -15,21 +15,29 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import esbas
+from esbas._internal.spaces import Discrete
 from esbas.errors import DivergenceError, InvalidValueError, SpaceError, UnknownNameError
 from esbas.learners import LinearFQI
-from esbas.learners.fqi import FittedQ
-from esbas.spaces import Discrete
+from esbas.learners.fitted_q import FittedQ
 from esbas.testing import Corridor, OneStep, check_learner
 
 PLANE = gym.spaces.Box(-np.inf, np.inf, (2,), np.float64)
 
 
 def learner_for(env, regressor, **settings):
-    return FittedQ("it", regressor, observation_space=env.observation_space, action_space=env.action_space, **settings)
+    return FittedQ(
+        "it",
+        regressor,
+        observation_space=env.observation_space,
+        action_space=env.action_space,
+        **settings,
+    )
 
 
 def trajectory(seen, actions, rewards, *, terminated=True):
-    return esbas.Trajectory(np.array(seen), np.array(actions), np.array(rewards, float), terminated, not terminated)
+    return esbas.Trajectory(
+        np.array(seen), np.array(actions), np.array(rewards, float), terminated, not terminated
+    )
 
 
 def data_of(*trajectories):
@@ -39,27 +47,46 @@ def data_of(*trajectories):
     return data
 
 
-CHAIN = [  # places 0, 1, 2, and the end after 2; action 1 moves on, action 0 stays
+CHAIN = [  # the observations 0, 1, 2, and the end after 2; action 1 moves on, action 0 stays
     trajectory([0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 0, 1], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 ]
 
 
-@pytest.mark.parametrize("regressor", [DecisionTreeRegressor(), LinearRegression(fit_intercept=False)])
+@pytest.mark.parametrize(
+    "regressor", [DecisionTreeRegressor(), LinearRegression(fit_intercept=False)]
+)
 def test_a_chain_by_hand(regressor):
-    """γ = 0.5: action 1 has the value 1 at place 2, 0.5 at 1, 0.25 at 0; action 0 half of that. Each iteration adds one step."""
-    expected = {1: [[0, 0], [0, 0], [0, 1]], 2: [[0, 0], [0, 0.5], [0.5, 1]], 3: [[0, 0.25], [0.25, 0.5], [0.5, 1]]}
+    """With γ = 0.5, action 1 has the values 0.25, 0.5 and 1 at 0, 1 and 2, action 0 half of them.
+
+    Each iteration adds one step.
+    """
+    expected = {
+        1: [[0, 0], [0, 0], [0, 1]],
+        2: [[0, 0], [0, 0.5], [0.5, 1]],
+        3: [[0, 0.25], [0.25, 0.5], [0.5, 1]],
+    }
     expected[4] = expected[9] = [[0.125, 0.25], [0.25, 0.5], [0.5, 1]]
     for iterations, rows in expected.items():
         space = {"observation_space": Discrete(4), "action_space": Discrete(2)}
         learner = FittedQ("it", regressor, gamma=0.5, iterations=iterations, **space)
         learner.learn(data_of(*CHAIN))
-        assert [learner.values(place) for place in range(3)] == [pytest.approx(row, abs=1e-12) for row in rows]
+        assert [learner.values(seen) for seen in range(3)] == [
+            pytest.approx(row, abs=1e-12) for row in rows
+        ]
 
 
 def test_a_truncated_episode_bootstraps():
     for terminated, expected in ((True, 3.0), (False, 3.0 + 0.5 * 2.0)):
-        data = data_of(trajectory([0, 1], [0], [3.0], terminated=terminated), trajectory([1, 0], [0], [2.0]))
-        learner = FittedQ("it", DecisionTreeRegressor(), observation_space=Discrete(2), action_space=Discrete(1), gamma=0.5)
+        data = data_of(
+            trajectory([0, 1], [0], [3.0], terminated=terminated), trajectory([1, 0], [0], [2.0])
+        )
+        learner = FittedQ(
+            "it",
+            DecisionTreeRegressor(),
+            observation_space=Discrete(2),
+            action_space=Discrete(1),
+            gamma=0.5,
+        )
         learner.learn(data)
         assert learner.values(0).item() == pytest.approx(expected)
 
@@ -69,53 +96,85 @@ def test_agrees_with_linear_fitted_q_iteration():
     for _ in range(60):
         steps = int(rng.integers(1, 7))
         data.append(
-            trajectory(rng.normal(size=(steps + 1, 2)), rng.integers(0, 3, steps), rng.normal(size=steps), terminated=steps > 2)
+            trajectory(
+                rng.normal(size=(steps + 1, 2)),
+                rng.integers(0, 3, steps),
+                rng.normal(size=steps),
+                terminated=steps > 2,
+            )
         )
     linear = LinearFQI(
-        "linear", lambda seen: np.append(seen, 1.0), actions=3, gamma=0.9, ridge=1e-9, tolerance=0, max_iterations=20
+        "linear",
+        lambda seen: np.append(seen, 1.0),
+        actions=3,
+        gamma=0.9,
+        ridge=1e-9,
+        tolerance=0,
+        max_iterations=20,
     )
-    learner = FittedQ("it", LinearRegression(), observation_space=PLANE, action_space=Discrete(3), gamma=0.9, iterations=20)
+    learner = FittedQ(
+        "it",
+        LinearRegression(),
+        observation_space=PLANE,
+        action_space=Discrete(3),
+        gamma=0.9,
+        iterations=20,
+    )
     for each in (linear, learner):
         each.learn(data)
     for seen in rng.normal(size=(20, 2)):
-        assert learner.values(seen) == pytest.approx(linear.weights @ np.append(seen, 1.0), rel=1e-6, abs=1e-6)
+        assert learner.values(seen) == pytest.approx(
+            linear.weights @ np.append(seen, 1.0), rel=1e-6, abs=1e-6
+        )
 
 
 FAMILIES = {
     "tree": DecisionTreeRegressor(max_features=1),
     "forest": ExtraTreesRegressor(5),
     "boosting": HistGradientBoostingRegressor(max_iter=3),
-    "neighbours": KNeighborsRegressor(1),
+    "neighbors": KNeighborsRegressor(1),
     "process": GaussianProcessRegressor(optimizer=None, alpha=1e-3),
     "linear": make_pipeline(StandardScaler(), LinearRegression()),
-    "network": make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(4,), solver="sgd", max_iter=2)),
+    "network": make_pipeline(
+        StandardScaler(), MLPRegressor(hidden_layer_sizes=(4,), solver="sgd", max_iter=2)
+    ),
 }
 
 
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_keeps_the_contract_of_learners_with_any_regressor(family):
-    env = Corridor(4, max_steps=12)
-    check_learner(lambda: learner_for(env, FAMILIES[family], iterations=3, epsilon=0.3), env, draws=50)
+    env = Corridor(4, max_episode_steps=12)
+    check_learner(
+        lambda: learner_for(env, FAMILIES[family], iterations=3, epsilon=0.3), env, draws=50
+    )
 
 
 def test_keeps_the_contract_of_learners_in_other_tasks():
     bandit = OneStep()  # every step ends the episode
     check_learner(lambda: learner_for(bandit, "LinearRegression"), bandit, draws=50)
     cart = gym.make("CartPole-v1")
-    check_learner(lambda: learner_for(cart, DecisionTreeRegressor(max_depth=3), iterations=4), cart, draws=50)
+    check_learner(
+        lambda: learner_for(cart, DecisionTreeRegressor(max_depth=3), iterations=4), cart, draws=50
+    )
 
 
 def test_learns_the_corridor_in_epochs():
     env = Corridor(slip=0.0)
-    learner = learner_for(env, "ExtraTreesRegressor", options={"n_estimators": 5}, epsilon=(1.0, 0.0, 300))
-    lengths = [record.length for record in esbas.run(env, [learner], esbas.ESBAS(["it"], epochs=[50, 10]), episodes=60)]
+    learner = learner_for(
+        env, "ExtraTreesRegressor", options={"n_estimators": 5}, epsilon=(1.0, 0.0, 300)
+    )
+    lengths = [
+        record.length
+        for record in esbas.run(env, [learner], esbas.ESBAS(["it"], epochs=[50, 10]), episodes=60)
+    ]
     assert sum(lengths[:50]) >= 300
     assert lengths[50:] == [4] * 10
 
 
 def test_fits_only_when_the_data_have_grown():
-    env, sizes = Corridor(slip=0.0), []
+    env = Corridor(slip=0.0)
+    sizes = []
     learner = learner_for(env, "DecisionTreeRegressor", growth=1.5, epsilon=0.5)
     run = esbas.run(env, [learner], esbas.Fixed(["it"], arm="it"), episodes=60)
     seen = [0]
@@ -134,12 +193,18 @@ def test_fits_only_when_the_data_have_grown():
 
 
 def probabilities(policy):
-    """The probabilities of both actions at place 0."""
+    """The probabilities of both actions at 0."""
     return np.exp(policy.log_probs(np.zeros(2, int), np.arange(2)))
 
 
 def test_exploration_follows_the_transitions():
-    learner = FittedQ("it", "LinearRegression", observation_space=Discrete(4), action_space=Discrete(2), epsilon=(1, 0.2, 12))
+    learner = FittedQ(
+        "it",
+        "LinearRegression",
+        observation_space=Discrete(4),
+        action_space=Discrete(2),
+        epsilon=(1, 0.2, 12),
+    )
     assert probabilities(learner.policy()) == pytest.approx([0.5, 0.5])
     learner.learn(data_of(*CHAIN))  # 6 transitions
     assert probabilities(learner.policy()) == pytest.approx([0.3, 0.7])
@@ -149,7 +214,14 @@ def test_exploration_follows_the_transitions():
 
 
 def test_an_action_never_tried_has_no_value():
-    learner = FittedQ("it", "LinearRegression", observation_space=Discrete(2), action_space=Discrete(2), epsilon=0.5, gamma=0.5)
+    learner = FittedQ(
+        "it",
+        "LinearRegression",
+        observation_space=Discrete(2),
+        action_space=Discrete(2),
+        epsilon=0.5,
+        gamma=0.5,
+    )
     learner.learn(data_of(trajectory([0, 1, 0], [1, 1], [-1.0, -1.0])))
     assert learner.values(0) == pytest.approx([-np.inf, -1.5])
     assert probabilities(learner.policy()) == pytest.approx([0.25, 0.75])
@@ -158,11 +230,16 @@ def test_an_action_never_tried_has_no_value():
 def test_regressors_of_different_actions_and_members_draw_differently():
     def importances(name, seed=0):
         forest = ExtraTreesRegressor(3, max_features=1)
-        learner = FittedQ(name, forest, observation_space=PLANE, action_space=Discrete(2), seed=seed, gamma=0.0)
+        learner = FittedQ(
+            name, forest, observation_space=PLANE, action_space=Discrete(2), seed=seed, gamma=0.0
+        )
         rng = np.random.default_rng(0)
-        seen, rewards = rng.normal(size=(20, 2)), rng.normal(size=20)
+        seen = rng.normal(size=(20, 2))
+        rewards = rng.normal(size=20)
         steps = [
-            trajectory([row, row], [action], [reward]) for row, reward in zip(seen, rewards, strict=True) for action in (0, 1)
+            trajectory([row, row], [action], [reward])
+            for row, reward in zip(seen, rewards, strict=True)
+            for action in (0, 1)
         ]
         learner.learn(data_of(*steps))
         return learner.values(np.zeros(2)).tolist()
@@ -172,7 +249,13 @@ def test_regressors_of_different_actions_and_members_draw_differently():
 
 
 def test_a_policy_does_not_change_when_its_learner_continues_to_learn():
-    learner = FittedQ("it", "LinearRegression", observation_space=Discrete(4), action_space=Discrete(2), epsilon=0.0)
+    learner = FittedQ(
+        "it",
+        "LinearRegression",
+        observation_space=Discrete(4),
+        action_space=Discrete(2),
+        epsilon=0.0,
+    )
     learner.learn(data_of(trajectory([2, 2], [0], [1.0]), trajectory([2, 3], [1], [0.0])))
     policy = learner.policy()
     learner.learn(data_of(*CHAIN * 4))
@@ -188,7 +271,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, selector):
         settings = {"iterations": 3, "epsilon": (1.0, 0.1, 300), "growth": 1.3} | space
         learners = [
             FittedQ("trees", ExtraTreesRegressor(3), **settings),
-            FittedQ("neighbours", KNeighborsRegressor(1), **settings),
+            FittedQ("neighbors", KNeighborsRegressor(1), **settings),
         ]
         return env, learners, selector([each.name for each in learners])
 
@@ -201,48 +284,73 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path, selector):
 
 
 def test_divergence_raises_and_leaves_the_learner_unchanged():
-    """The next observation is three times the observation, so the value is 1 plus three times the value before."""
-    space = {"observation_space": gym.spaces.Box(-9.0, 9.0, (1,), np.float64), "action_space": Discrete(1)}
+    """The next observation is three times the observation, so values triple and grow by 1."""
+    space = {
+        "observation_space": gym.spaces.Box(-9.0, 9.0, (1,), np.float64),
+        "action_space": Discrete(1),
+    }
     data = data_of(trajectory([[1.0], [3.0]], [0], [1.0], terminated=False))
     model = LinearRegression(fit_intercept=False)
     learner = FittedQ("it", model, gamma=1.0, iterations=5, **space)
     learner.learn(data)
     assert learner.values(np.ones(1)) == pytest.approx([1 + 3 + 9 + 27 + 81])
     endless = FittedQ("it", model, gamma=1.0, iterations=2000, **space)
-    with pytest.raises(DivergenceError, match="the values of learner 'it' must be finite, but diverged: lower gamma"):
+    with pytest.raises(
+        DivergenceError,
+        match="The values of learner 'it' became infinite or NaN: lower `gamma`",
+    ):
         endless.learn(data)
     assert endless.fitted == 0
     assert endless.values(np.ones(1)).tolist() == [0.0]
 
 
 def test_refuses_data_that_have_shrunk():
-    learner = FittedQ("it", "LinearRegression", observation_space=Discrete(4), action_space=Discrete(2))
+    learner = FittedQ(
+        "it", "LinearRegression", observation_space=Discrete(4), action_space=Discrete(2)
+    )
     learner.learn(data_of(*CHAIN * 2))
-    with pytest.raises(InvalidValueError, match="the data only grow"):
+    with pytest.raises(InvalidValueError, match="The data must only grow, but a learner that has"):
         learner.learn(data_of(*CHAIN))
+
+
+MISSPELLED = "named 'ExtraTreesRegresor': did you mean 'ExtraTreesRegressor'"
+UNKNOWN = "no regressor of scikit-learn named 'LogisticRegression'"
+NEAREST = "did you mean 'n_estimators'"
+PARAMETER = "reports: The 'n_estimators' parameter"
+INVALID = "^The options of MultiOutputRegressor must be valid"
+BY_NAME = "^`options` are for regressors that are given by name, but got {'positive': True}"
+ITERATIONS = "^`iterations` must be at least 1, but got 0"
+NO_REGRESSOR = "^`regressor` must be a regressor of scikit-learn, but got "
+ACTIONS = r"^The actions of learner 'it' must be 0, 1, \.\.\., n - 1, but"
+OBSERVATIONS = "^The observations of learner 'it' must be"
+EPSILON = r"`epsilon` must be .* \(first, last, transitions\)"
 
 
 @pytest.mark.parametrize(
     ("regressor", "settings", "error", "sentence"),
     [
-        ("ExtraTreesRegresor", {}, UnknownNameError, "named 'ExtraTreesRegresor': did you mean 'ExtraTreesRegressor'"),
-        ("LogisticRegression", {}, UnknownNameError, "no regressor of scikit-learn named 'LogisticRegression'"),
-        ("ExtraTreesRegressor", {"options": {"estimators": 3}}, UnknownNameError, "did you mean 'n_estimators'"),
-        ("ExtraTreesRegressor", {"options": {"n_estimators": -3}}, InvalidValueError, "says: The 'n_estimators' parameter"),
-        (ExtraTreesRegressor(-3), {}, InvalidValueError, "says: The 'n_estimators' parameter"),
-        ("MultiOutputRegressor", {}, InvalidValueError, "the options of MultiOutputRegressor must be valid"),
-        (LogisticRegression(), {}, InvalidValueError, "a regressor is an estimator of scikit-learn"),
-        (LinearRegression, {}, InvalidValueError, "a regressor is an estimator of scikit-learn"),
-        (LinearRegression(), {"options": {"positive": True}}, InvalidValueError, "options are for names"),
-        ("LinearRegression", {"action_space": PLANE}, SpaceError, "the actions of learner 'it' must be 0, 1, ..., n - 1, but"),
-        ("LinearRegression", {"observation_space": gym.spaces.Dict({})}, SpaceError, "the observations of learner 'it' must be"),
-        ("LinearRegression", {"gamma": 1.1}, InvalidValueError, "0 <= gamma <= 1"),
-        ("LinearRegression", {"iterations": 0}, InvalidValueError, "iterations >= 1"),
-        ("LinearRegression", {"growth": 0.9}, InvalidValueError, "growth >= 1"),
-        ("LinearRegression", {"epsilon": (1.0, 0.1)}, InvalidValueError, r"epsilon is \(first, last, transitions\)"),
-        ("LinearRegression", {"epsilon": 1.5}, InvalidValueError, "got epsilon=1.5"),
+        ("ExtraTreesRegresor", {}, UnknownNameError, MISSPELLED),
+        ("LogisticRegression", {}, UnknownNameError, UNKNOWN),
+        ("ExtraTreesRegressor", {"options": {"estimators": 3}}, UnknownNameError, NEAREST),
+        ("ExtraTreesRegressor", {"options": {"n_estimators": -3}}, InvalidValueError, PARAMETER),
+        (ExtraTreesRegressor(-3), {}, InvalidValueError, PARAMETER),
+        ("MultiOutputRegressor", {}, InvalidValueError, INVALID),
+        (LogisticRegression(), {}, InvalidValueError, NO_REGRESSOR),
+        (LinearRegression, {}, InvalidValueError, NO_REGRESSOR),
+        (LinearRegression(), {"options": {"positive": True}}, InvalidValueError, BY_NAME),
+        ("LinearRegression", {"action_space": PLANE}, SpaceError, ACTIONS),
+        ("LinearRegression", {"observation_space": gym.spaces.Dict({})}, SpaceError, OBSERVATIONS),
+        ("LinearRegression", {"gamma": 1.1}, InvalidValueError, "between 0 and 1, but got 1.1"),
+        ("LinearRegression", {"iterations": 0}, InvalidValueError, ITERATIONS),
+        ("LinearRegression", {"growth": 0.9}, InvalidValueError, "`growth` must be at least 1"),
+        ("LinearRegression", {"epsilon": (1.0, 0.1)}, InvalidValueError, EPSILON),
+        ("LinearRegression", {"epsilon": 1.5}, InvalidValueError, "but got 1.5"),
     ],
 )  # fmt: skip
 def test_bad_input_raises_a_clear_error(regressor, settings, error, sentence):
     with pytest.raises(error, match=sentence):
-        FittedQ("it", regressor, **{"observation_space": Discrete(3), "action_space": Discrete(2)} | settings)
+        FittedQ(
+            "it",
+            regressor,
+            **{"observation_space": Discrete(3), "action_space": Discrete(2)} | settings,
+        )

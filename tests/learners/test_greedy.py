@@ -9,12 +9,13 @@ import pytest
 
 from esbas import Trajectory, TrajectorySet, Transition
 from esbas.learners import TabularQ
-from esbas.learners.deep.dqn import DQN
-from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.dqn.learner import DQN
+from esbas.learners.dqn.replay.memory import SharedReplay
 from esbas.learners.linear_fqi import LinearFQI
 from esbas.learners.sb3.learner import SB3Learner
 
-SMALL: dict[str, Any] = {"policy_kwargs": {"net_arch": [8]}, "learning_starts": 1_000_000}  # acts at random while it learns
+# acts at random while it learns
+SMALL: dict[str, Any] = {"policy_kwargs": {"net_arch": [8]}, "learning_starts": 1_000_000}
 
 
 def actions(policy: Any, observation: Any, *, draws: int = 60) -> set[int]:
@@ -41,26 +42,43 @@ def test_a_fitted_linear_function_is_followed() -> None:
 
 def test_a_network_is_followed() -> None:
     env = gym.make("CartPole-v1")
-    learner, seen = DQN("dqn", replay=SharedReplay(env, capacity=10)), np.ones(4, np.float32)
+    learner = DQN("dqn", replay=SharedReplay(env, buffer_size=10))
+    seen = np.ones(4, np.float32)
     assert actions(learner.policy(), seen) == {0, 1}
     assert actions(learner.greedy_policy(), seen) == {int(learner.values(seen).argmax())}
 
 
-@pytest.mark.parametrize(("task", "algorithm"), [("CartPole-v1", "dqn"), ("FrozenLake-v1", "qrdqn"), ("Pendulum-v1", "sac")])
+@pytest.mark.parametrize(
+    ("task", "algorithm"),
+    [("CartPole-v1", "dqn"), ("FrozenLake-v1", "qrdqn"), ("Pendulum-v1", "sac")],
+)
 def test_a_model_of_sb3_predicts(task: str, algorithm: str) -> None:
     env = gym.make(task)
-    learner = SB3Learner("m", algorithm, replay=SharedReplay(env, capacity=10), total_steps=100, options=SMALL)
-    seen, rng = env.reset(seed=1)[0], np.random.default_rng(0)
-    explored, greedy = ([policy.act(seen, rng) for _ in range(30)] for policy in (learner.policy(), learner.greedy_policy()))
+    learner = SB3Learner(
+        "m", algorithm, replay=SharedReplay(env, buffer_size=10), total_steps=100, options=SMALL
+    )
+    seen = env.reset(seed=1)[0]
+    rng = np.random.default_rng(0)
+    explored, greedy = (
+        [policy.act(seen, rng) for _ in range(30)]
+        for policy in (learner.policy(), learner.greedy_policy())
+    )
     assert all(env.action_space.contains(action) for action in [*explored, *greedy])
     assert len({str(action) for action in explored}) > 1
-    assert {str(action) for action in greedy} == {str(learner.model.predict(np.array(seen), deterministic=True)[0])}
+    assert {str(action) for action in greedy} == {
+        str(learner.model.predict(np.array(seen), deterministic=True)[0])
+    }
 
 
 def test_a_model_of_sb3_predicts_from_images_with_channels_last() -> None:
     space = gym.spaces.Box(0, 255, (36, 40, 3), np.uint8)
-    replay = SharedReplay(SimpleNamespace(observation_space=space, action_space=gym.spaces.Discrete(3)), capacity=10)
-    learner = SB3Learner("m", "dqn", replay=replay, total_steps=100, options={"learning_starts": 1_000_000})
+    replay = SharedReplay(
+        SimpleNamespace(observation_space=space, action_space=gym.spaces.Discrete(3)),
+        buffer_size=10,
+    )
+    learner = SB3Learner(
+        "m", "dqn", replay=replay, total_steps=100, options={"learning_starts": 1_000_000}
+    )
     seen = np.random.default_rng(1).integers(256, size=space.shape).astype(np.uint8)
     expected = int(learner.model.predict(np.moveaxis(seen, -1, 0), deterministic=True)[0])
     assert actions(learner.greedy_policy(), seen, draws=3) == {expected}

@@ -14,7 +14,7 @@ from esbas.testing import Corridor, OneStep
 
 
 def learner(name="fqi"):
-    return LinearFQI(name, lambda place: np.eye(5)[place], actions=2)
+    return LinearFQI(name, lambda seen: np.eye(5)[seen], actions=2)
 
 
 def epoch(fqi):
@@ -31,13 +31,16 @@ def epochs(selector, episodes):
 
 @pytest.mark.parametrize("lengths", [None, [20, 20], [1, 1], [7, 7, 14, 28]], ids=str)
 def test_the_epoch_is_the_selectors_in_the_epochs_of_the_paper(lengths):
-    assert all(own == given for own, given in epochs(esbas.ESBAS(["fqi"], epochs=lengths), episodes=130))
+    assert all(
+        own == given for own, given in epochs(esbas.ESBAS(["fqi"], epochs=lengths), episodes=130)
+    )
 
 
 def test_online_it_explores_as_long_as_in_epochs():
-    """It learns before every episode: 0.6 to the power of the number of lessons is 0.006 in episode 11."""
+    """It learns before every episode: 0.6 to the number of lessons is 0.006 in episode 11."""
     online, batch = (
-        [own for own, _ in epochs(selector, episodes=130)] for selector in (esbas.SSBAS(["fqi"]), esbas.ESBAS(["fqi"]))
+        [own for own, _ in epochs(selector, episodes=130)]
+        for selector in (esbas.SSBAS(["fqi"]), esbas.ESBAS(["fqi"]))
     )
     assert online[:10] == [0, 1, 2, 2, 3, 3, 3, 3, 4, 4]
     assert all(0 <= one - other <= 1 for one, other in zip(online, batch, strict=True))
@@ -45,8 +48,13 @@ def test_online_it_explores_as_long_as_in_epochs():
 
 
 def test_learning_again_from_the_same_data_changes_nothing():
-    fqi, data = learner(), esbas.TrajectorySet()
-    data.append(esbas.play(Corridor(), RandomPolicy(Corridor().action_space), rng=np.random.default_rng(0), seed=0))
+    fqi = learner()
+    data = esbas.TrajectorySet()
+    data.append(
+        esbas.play(
+            Corridor(), RandomPolicy(Corridor().action_space), rng=np.random.default_rng(0), seed=0
+        )
+    )
     for _ in range(5):
         fqi.learn(data)
     assert epoch(fqi) == 1
@@ -54,7 +62,7 @@ def test_learning_again_from_the_same_data_changes_nothing():
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=20))
 def test_the_epoch_counts_the_doublings_since_the_first_lesson(steps):
-    fqi = LinearFQI("fqi", lambda place: np.ones(1), actions=3)
+    fqi = LinearFQI("fqi", lambda seen: np.ones(1), actions=3)
     data, rng = esbas.TrajectorySet(), np.random.default_rng(0)
     policy = RandomPolicy(OneStep().action_space)
     for step in steps:

@@ -1,4 +1,4 @@
-"""`policy_state`, `load_policy_state` and `metrics` of learners with networks and regressors, and `DQN(device=...)`."""
+"""Saved policies and metrics of learners with networks and regressors, and `DQN(device=...)`."""
 
 import math
 from types import SimpleNamespace
@@ -10,27 +10,47 @@ import pytest
 
 from esbas import Trajectory, TrajectorySet, Transition
 from esbas.errors import EsbasError, InvalidValueError
-from esbas.learners import DQN, Constant, DoubleQ, FittedQ, LinearFQI, SB3Learner, SharedReplay, TabularQ
-from esbas.learners.deep.pytorch import find_device, torch
+from esbas.learners import (
+    DQN,
+    Constant,
+    DoubleQ,
+    FittedQ,
+    LinearFQI,
+    SB3Learner,
+    SharedReplay,
+    TabularQ,
+)
+from esbas.learners.dqn.on_pytorch.pytorch import find_device, torch
 
-PLACES, MOVES, PLANE = gym.spaces.Discrete(3), gym.spaces.Discrete(4), gym.spaces.Box(-2.0, 2.0, (2,), np.float32)
+PLACES, MOVES, PLANE = (
+    gym.spaces.Discrete(3),
+    gym.spaces.Discrete(4),
+    gym.spaces.Box(-2.0, 2.0, (2,), np.float32),
+)
 SMALL = {"policy_kwargs": {"net_arch": [8]}, "learning_starts": 5, "batch_size": 8, "train_freq": 1}
 
 
 def memory(actions: Any = MOVES) -> SharedReplay:
-    return SharedReplay(SimpleNamespace(observation_space=PLACES, action_space=actions), capacity=100)
+    return SharedReplay(
+        SimpleNamespace(observation_space=PLACES, action_space=actions), buffer_size=100
+    )
 
 
 def batch(actions: Any = MOVES, *, seed: int = 0) -> TrajectorySet:
-    data, rng = TrajectorySet(), np.random.default_rng(seed)
+    data = TrajectorySet()
+    rng = np.random.default_rng(seed)
     for _ in range(4):
-        done = rng.integers(4, size=6) if actions is MOVES else rng.uniform(-2, 2, (6, 2)).astype(np.float32)
+        done = (
+            rng.integers(4, size=6)
+            if actions is MOVES
+            else rng.uniform(-2, 2, (6, 2)).astype(np.float32)
+        )
         data.append(Trajectory(rng.integers(3, size=7), done, rng.normal(size=6), True, False))
     return data
 
 
-def one_hot(place: Any) -> Any:
-    return np.eye(3)[place]
+def one_hot(observation: Any) -> Any:
+    return np.eye(3)[observation]
 
 
 def table() -> Any:
@@ -51,7 +71,7 @@ def fitted() -> Any:
 
 
 def deep() -> Any:
-    return DQN("learner", replay=memory(), hidden=(8,), learning_starts=5, batch=8)
+    return DQN("learner", replay=memory(), hidden=(8,), learning_starts=5, batch_size=8)
 
 
 def sb3(algorithm: str, actions: Any = MOVES) -> Any:
@@ -66,13 +86,15 @@ MAKE = [table, double, linear, fitted, deep, sb3_dqn]
 
 
 def chosen(learner: Any) -> list[Any]:
-    policy, rng = learner.greedy_policy(), np.random.default_rng(0)
-    return [policy.act(place, rng) for place in range(3)]
+    policy = learner.greedy_policy()
+    rng = np.random.default_rng(0)
+    return [policy.act(seen, rng) for seen in range(3)]
 
 
 @pytest.mark.parametrize("make", MAKE)
 def test_a_learner_that_loads_a_policy_acts_like_it_and_learns_on(make: Any) -> None:
-    learner, other = make(), make()
+    learner = make()
+    other = make()
     learner.learn(batch())
     other.learn(batch(seed=1))
     state = learner.policy_state()
@@ -85,7 +107,8 @@ def test_a_learner_that_loads_a_policy_acts_like_it_and_learns_on(make: Any) -> 
 def test_a_policy_state_is_a_copy(make: Any) -> None:
     learner = make()
     learner.learn(batch())
-    state, before = learner.policy_state(), chosen(learner)
+    state = learner.policy_state()
+    before = chosen(learner)
     other = make()
     other.load_policy_state(state)
     longer = batch()
@@ -100,7 +123,14 @@ def test_a_policy_state_is_a_copy(make: Any) -> None:
 
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize(
-    "state", [{}, {"weights": np.zeros(2)}, {"table": np.zeros(3)}, {"fitted": {"actions": np.zeros(1)}}, []]
+    "state",
+    [
+        {},
+        {"weights": np.zeros(2)},
+        {"table": np.zeros(3)},
+        {"fitted": {"actions": np.zeros(1)}},
+        [],
+    ],
 )
 def test_another_state_is_refused_in_one_sentence(make: Any, state: Any) -> None:
     learner = make()
@@ -116,7 +146,10 @@ def test_networks_of_another_shape_are_refused(damage: Any) -> None:
     before = learner.policy_state()
     with pytest.raises(EsbasError, match="must"):
         learner.load_policy_state({"policy": state["policy"] | {name: damage}})
-    assert all(np.array_equal(learner.policy_state()["policy"][key], array) for key, array in before["policy"].items())
+    assert all(
+        np.array_equal(learner.policy_state()["policy"][key], array)
+        for key, array in before["policy"].items()
+    )
 
 
 def test_a_constant_has_nothing_to_save() -> None:
@@ -126,7 +159,8 @@ def test_a_constant_has_nothing_to_save() -> None:
 
 
 def test_a_dqn_that_loads_weights_uses_them_as_its_target() -> None:
-    learner, other = deep(), deep()
+    learner = deep()
+    other = deep()
     learner.learn(batch())
     other.load_policy_state(learner.policy_state())
     network = other.state_dict()["network"]
@@ -136,8 +170,20 @@ def test_a_dqn_that_loads_weights_uses_them_as_its_target() -> None:
 
 
 def test_the_metrics_of_a_dqn_are_those_of_its_last_batch() -> None:
-    """By hand: every step earns 9 and ends the episode, so the goals are 9. The loss is |error| - 0.5 where that is above 1."""
-    learner = DQN("d", replay=memory(), hidden=(8,), learning_starts=1, train_every=1, batch=8, n_step=1, rate=1e-9)
+    """Every step earns 9 and ends the episode, so the goals are 9.
+
+    The loss is |error| - 0.5 where that is above 1.
+    """
+    learner = DQN(
+        "d",
+        replay=memory(),
+        hidden=(8,),
+        learning_starts=1,
+        train_freq=1,
+        batch_size=8,
+        n_steps=1,
+        learning_rate=1e-9,
+    )
     assert learner.metrics() == {"epsilon": 1.0}
     for _ in range(3):
         learner.step(Transition(0, 2, 9.0, 0, True, False))
@@ -150,7 +196,11 @@ def test_the_metrics_of_a_dqn_are_those_of_its_last_batch() -> None:
 
 def test_networks_that_train_together_have_their_own_metrics() -> None:
     replay = memory()
-    alone, members = deep(), [DQN(name, replay=replay, hidden=(8,), learning_starts=5, batch=8) for name in ("other", "learner")]
+    alone = deep()
+    members = [
+        DQN(name, replay=replay, hidden=(8,), learning_starts=5, batch_size=8)
+        for name in ("other", "learner")
+    ]
     for learner in (alone, *members):
         learner.learn(batch())
         learner.values(0)  # makes the updates that are pending
@@ -182,7 +232,8 @@ def test_metrics_of_fitted_learners() -> None:
 )
 def test_metrics_of_models_of_sb3(algorithm: str, names: set[str]) -> None:
     actions = MOVES if algorithm.endswith("dqn") else PLANE
-    learner, twin = sb3(algorithm, actions), sb3(algorithm, actions)
+    learner = sb3(algorithm, actions)
+    twin = sb3(algorithm, actions)
     assert set(learner.metrics()) <= {"epsilon"}
     for each in (learner, twin):
         each.learn(batch(actions))
@@ -204,14 +255,19 @@ def test_the_td_error_of_a_model_of_sb3_by_hand() -> None:
         learner.step(Transition(1, 2, 3.0, 0, True, False))
     value = float(learner.model.q_net(torch.tensor([[1]])).detach()[0, 2])
     found = learner.metrics()
-    assert (found["mean Q"], found["TD error"]) == (pytest.approx(value), pytest.approx(3.0 - value))
+    assert (found["mean Q"], found["TD error"]) == (
+        pytest.approx(value),
+        pytest.approx(3.0 - value),
+    )
 
 
 # Devices
 
 
 def test_the_default_device_is_the_cpu() -> None:
-    learner = DQN("learner", replay=memory(), hidden=(8,), learning_starts=5, batch=8, device="cpu")
+    learner = DQN(
+        "learner", replay=memory(), hidden=(8,), learning_starts=5, batch_size=8, device="cpu"
+    )
     default = deep()
     for each in (learner, default):
         each.learn(batch())
@@ -219,7 +275,12 @@ def test_the_default_device_is_the_cpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "words"), [("cuda:99", "finds no 'cuda:99'"), ("gpu", "but is 'gpu': use cpu or auto"), ("cpu:x", "'cpu:x'")]
+    ("device", "words"),
+    [
+        ("cuda:99", "finds no 'cuda:99'"),
+        ("gpu", "but got 'gpu': use cpu or auto"),
+        ("cpu:x", "'cpu:x'"),
+    ],
 )
 def test_a_device_that_does_not_exist_is_refused(device: str, words: str) -> None:
     with pytest.raises(InvalidValueError, match=words):

@@ -10,35 +10,43 @@ from hypothesis import strategies as st
 
 from esbas import Trajectory, TrajectorySet, Transition
 from esbas.errors import InvalidValueError, SpaceError
-from esbas.learners.deep import replay_storage
-from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.dqn.replay import storage as replay_storage
+from esbas.learners.dqn.replay.memory import SharedReplay
 from learners.memories import TWO, VECTORS, everything, expect, filled, stacked_walk, task, walk
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=12), st.integers(2, 20), st.booleans())
-def test_holds_the_last_transitions_exactly(lengths: list[int], capacity: int, truncated: bool) -> None:
+def test_holds_the_last_transitions_exactly(
+    lengths: list[int], buffer_size: int, truncated: bool
+) -> None:
     steps = walk(lengths, truncated=truncated)
-    replay = filled(steps, capacity=capacity)
-    assert len(replay) == min(len(steps), capacity)
+    replay = filled(steps, buffer_size=buffer_size)
+    assert len(replay) == min(len(steps), buffer_size)
     assert replay.episodes == len(lengths)
-    expect(everything(replay), steps[-capacity:])
+    expect(everything(replay), steps[-buffer_size:])
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.integers(2, 20))
-def test_rebuilds_stacks_of_frames_exactly(lengths: list[int], capacity: int) -> None:
+def test_rebuilds_stacks_of_frames_exactly(lengths: list[int], buffer_size: int) -> None:
     steps = stacked_walk(lengths)
-    replay = filled(steps, gym.spaces.Box(0, 255, (4, 3, 3), np.uint8), capacity=capacity, stack=4)
-    expect(everything(replay), steps[-capacity:])
+    replay = filled(
+        steps, gym.spaces.Box(0, 255, (4, 3, 3), np.uint8), buffer_size=buffer_size, stack=4
+    )
+    expect(everything(replay), steps[-buffer_size:])
 
 
 def test_single_frames_take_a_quarter_of_the_memory() -> None:
     space = gym.spaces.Box(0, 255, (4, 3, 3), np.uint8)
     sizes = {}
     for stack in (1, 4):
-        state = filled(stacked_walk([100]), space, capacity=100, stack=stack).state_dict()
-        sizes[stack] = sum(value.nbytes for name, value in state.items() if name in ("frames", "tail_items", "head_items"))
+        state = filled(stacked_walk([100]), space, buffer_size=100, stack=stack).state_dict()
+        sizes[stack] = sum(
+            value.nbytes
+            for name, value in state.items()
+            if name in ("frames", "tail_items", "head_items")
+        )
     assert sizes[4] < 0.27 * sizes[1]
 
 
@@ -49,7 +57,7 @@ def test_discrete_observations() -> None:
 
 def test_stores_each_transition_once() -> None:
     steps = walk([3, 4])
-    replay = SharedReplay(task(), capacity=100)
+    replay = SharedReplay(task(), buffer_size=100)
     for step in steps:
         for _ in range(3):
             replay.add(step)
@@ -58,7 +66,7 @@ def test_stores_each_transition_once() -> None:
 
 
 def test_equal_transitions_that_really_happened_twice_are_two() -> None:
-    replay = SharedReplay(task(gym.spaces.Discrete(3)), capacity=10)
+    replay = SharedReplay(task(gym.spaces.Discrete(3)), buffer_size=10)
     for _ in range(2):
         replay.add(Transition(1, 0, 0.5, 1, False, False))
     assert replay.added == 2
@@ -74,13 +82,15 @@ def test_a_gap_starts_a_new_piece() -> None:
 
 
 def test_reads_growing_data_once() -> None:
-    data, replay = TrajectorySet(), SharedReplay(task(), capacity=100)
+    data = TrajectorySet()
+    replay = SharedReplay(task(), buffer_size=100)
     everyone: list[Transition] = []
     for seed in range(3):
         steps = walk([4], seed=seed)
         everyone += steps
         seen = np.array([step.observation for step in steps] + [steps[-1].next_observation])
-        actions, rewards = np.array([step.action for step in steps]), np.array([step.reward for step in steps])
+        actions = np.array([step.action for step in steps])
+        rewards = np.array([step.reward for step in steps])
         data.append(Trajectory(seen, actions, rewards, True, False))
         for _ in range(2):  # two learners
             replay.take(data)
@@ -89,12 +99,20 @@ def test_reads_growing_data_once() -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=8), st.integers(2, 15), st.integers(1, 5), st.booleans())
-def test_n_step_returns_end_with_the_episode(lengths: list[int], capacity: int, n: int, truncated: bool) -> None:
-    steps, gamma = walk(lengths, truncated=truncated), 0.9
-    replay = filled(steps, capacity=capacity)
+@given(
+    st.lists(st.integers(1, 6), min_size=1, max_size=8),
+    st.integers(2, 15),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_n_step_returns_end_with_the_episode(
+    lengths: list[int], buffer_size: int, n: int, truncated: bool
+) -> None:
+    steps = walk(lengths, truncated=truncated)
+    gamma = 0.9
+    replay = filled(steps, buffer_size=buffer_size)
     numbers = np.arange(replay.added - len(replay), replay.added)
-    batch = replay.batch(replay.rows(numbers % capacity), steps=n, gamma=gamma)
+    batch = replay.batch(replay.rows(numbers % buffer_size), steps=n, gamma=gamma)
     for position, number in enumerate(numbers):
         piece = []
         for step in steps[number : number + n]:
@@ -111,7 +129,9 @@ def test_n_step_returns_end_with_the_episode(lengths: list[int], capacity: int, 
 def test_each_row_of_a_batch_has_its_own_horizon_and_discount() -> None:
     steps = walk([6])
     replay = filled(steps)
-    batch = replay.batch(np.array([[0], [0]]), steps=np.array([[1], [3]]), gamma=np.array([[0.5], [0.9]]))
+    batch = replay.batch(
+        np.array([[0], [0]]), steps=np.array([[1], [3]]), gamma=np.array([[0.5], [0.9]])
+    )
     rewards = [step.reward for step in steps]
     three = rewards[0] + 0.9 * rewards[1] + 0.81 * rewards[2]
     np.testing.assert_allclose(batch.returns, [[rewards[0]], [three]], rtol=1e-6)
@@ -119,7 +139,7 @@ def test_each_row_of_a_batch_has_its_own_horizon_and_discount() -> None:
 
 
 def test_draws_follow_the_generator_alone_and_are_uniform() -> None:
-    replay = filled(walk([50, 50]), capacity=40)
+    replay = filled(walk([50, 50]), buffer_size=40)
     first, again, other = (replay.draw(np.random.default_rng(seed), 4000) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
@@ -130,8 +150,10 @@ def test_draws_follow_the_generator_alone_and_are_uniform() -> None:
 
 def test_box_actions_are_stored_scaled() -> None:
     space = gym.spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 10.0], np.float32))
-    replay, seen = SharedReplay(task(action_space=space), capacity=10), np.zeros(2, np.float32)
-    first, second = np.array([1.0, 5.0], np.float32), np.array([-2.0, 10.0], np.float32)
+    replay = SharedReplay(task(action_space=space), buffer_size=10)
+    seen = np.zeros(2, np.float32)
+    first = np.array([1.0, 5.0], np.float32)
+    second = np.array([-2.0, 10.0], np.float32)
     exact = np.array([0.1, 0.2], np.float32)
     replay.add(Transition(seen, first, 0.0, seen, False, False))
     replay.note(second, exact)
@@ -143,8 +165,9 @@ def test_box_actions_are_stored_scaled() -> None:
 def test_a_restored_memory_continues_identically(stack: int) -> None:
     space = VECTORS if stack == 1 else gym.spaces.Box(0, 255, (4, 3, 3), np.uint8)
     steps = walk([5, 9, 2, 30]) if stack == 1 else stacked_walk([5, 9, 2, 30])
-    replay = filled(steps[:20], space, capacity=13, stack=stack)  # within an episode
-    state, copy = replay.state_dict(), SharedReplay(task(space), capacity=13, stack=stack)
+    replay = filled(steps[:20], space, buffer_size=13, stack=stack)  # within an episode
+    state = replay.state_dict()
+    copy = SharedReplay(task(space), buffer_size=13, stack=stack)
     for step in steps[20:25]:
         replay.add(step)  # must not change the saved state
     copy.load_state_dict(state)
@@ -157,7 +180,8 @@ def test_a_restored_memory_continues_identically(stack: int) -> None:
 
 def test_states_saved_at_the_same_time_share_their_arrays() -> None:
     replay = filled(walk([5]))
-    one, other = replay.state_dict(), replay.state_dict()
+    one = replay.state_dict()
+    other = replay.state_dict()
     assert one["frames"] is other["frames"]
     replay.add(walk([1], seed=3)[0])
     assert len(replay.state_dict()["frames"]) == len(one["frames"]) + 1
@@ -166,39 +190,69 @@ def test_states_saved_at_the_same_time_share_their_arrays() -> None:
 def test_too_little_memory_raises_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay_storage, "available_memory", lambda: 1e9)
     images = task(gym.spaces.Box(0, 255, (4, 84, 84), np.uint8))
-    with pytest.raises(InvalidValueError, match=r"1,000,000 transitions need 28\.2 GB and 1\.0 GB are free"):
-        SharedReplay(images, capacity=1_000_000)
-    with pytest.raises(InvalidValueError, match=r"need 7\.1 GB .*: lower its capacity"):
-        SharedReplay(images, capacity=1_000_000, stack=4)
-    SharedReplay(images, capacity=1_000, stack=4)
+    with pytest.raises(
+        InvalidValueError, match=r"1,000,000 transitions need 28\.2 GB and 1\.0 GB are free"
+    ):
+        SharedReplay(images, buffer_size=1_000_000)
+    with pytest.raises(InvalidValueError, match=r"need 7\.1 GB .*: lower its `buffer_size`"):
+        SharedReplay(images, buffer_size=1_000_000, stack=4)
+    SharedReplay(images, buffer_size=1_000, stack=4)
 
 
 def test_available_memory_comes_from_the_system() -> None:
     assert replay_storage.available_memory() > 1e6
 
 
+def jumping_frames() -> SharedReplay:
+    step = stacked_walk([9])[0]._replace(next_observation=np.zeros((4, 3, 3), np.uint8))
+    return filled([step], gym.spaces.Box(0, 255, (4, 3, 3), np.uint8), stack=4)
+
+
+def smaller_memory() -> None:
+    SharedReplay(task(), buffer_size=9).load_state_dict(filled(walk([3])).state_dict())
+
+
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda: SharedReplay(task(), capacity=1), InvalidValueError, "capacity >= 2"),
-        (lambda: SharedReplay(task(), stack=3), InvalidValueError, "stack is 1, or the length"),
-        (lambda: SharedReplay(task(gym.spaces.Dict(a=TWO))), SpaceError, "observation space of a replay memory must be"),
-        (lambda: SharedReplay(task(action_space=gym.spaces.MultiDiscrete([2, 2]))), SpaceError, "must be Discrete or Box"),
-        (lambda: SharedReplay(task(action_space=VECTORS)), SpaceError, "actions must have bounds"),
-        (lambda: filled([Transition(np.zeros(3), 0, 0.0, np.zeros(3), False, False)]), InvalidValueError, "shape"),
         (
-            lambda: filled([stacked_walk([9])[0]._replace(next_observation=np.zeros((4, 3, 3), np.uint8))],
-                           gym.spaces.Box(0, 255, (4, 3, 3), np.uint8), stack=4),
+            lambda: SharedReplay(task(), buffer_size=1),
             InvalidValueError,
-            "frames must shift by one",
+            "`buffer_size` must be at least 2, but got 1",
         ),
         (
-            lambda: SharedReplay(task(), capacity=9).load_state_dict(filled(walk([3])).state_dict()),
+            lambda: SharedReplay(task(), stack=3),
             InvalidValueError,
-            "capacity is as it was saved",
+            "`stack` must be 1 or the length",
+        ),
+        (
+            lambda: SharedReplay(task(gym.spaces.Dict(a=TWO))),
+            SpaceError,
+            "observation space of a replay memory must be",
+        ),
+        (
+            lambda: SharedReplay(task(action_space=gym.spaces.MultiDiscrete([2, 2]))),
+            SpaceError,
+            "must be Discrete or Box",
+        ),
+        (
+            lambda: SharedReplay(task(action_space=VECTORS)),
+            SpaceError,
+            "Actions must have bounds",
+        ),
+        (
+            lambda: filled([Transition(np.zeros(3), 0, 0.0, np.zeros(3), False, False)]),
+            InvalidValueError,
+            "must have the shape",
+        ),
+        (jumping_frames, InvalidValueError, "Frames must shift by one"),
+        (
+            smaller_memory,
+            InvalidValueError,
+            "the `buffer_size` with which it was saved, 100, but got 9",
         ),
     ],
-)  # fmt: skip
+)
 def test_bad_input_raises_a_clear_error(make: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         make()

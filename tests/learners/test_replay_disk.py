@@ -10,10 +10,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from esbas import Transition, archive
+from esbas import Transition
+from esbas._internal import archive
 from esbas.errors import EsbasError, FileError, InvalidValueError, SaveFileError
-from esbas.learners.deep import replay_files
-from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.dqn.replay import files as replay_files
+from esbas.learners.dqn.replay.memory import SharedReplay
 from learners.memories import VECTORS, everything, expect, stacked_walk, task, walk
 
 FRAMES = gym.spaces.Box(0, 255, (4, 3, 3), np.uint8)
@@ -29,7 +30,9 @@ def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def memory(folder: Path | None, space: Any = FRAMES) -> SharedReplay:
-    return SharedReplay(task(space), capacity=CAPACITY, stack=4 if space is FRAMES else 1, folder=folder)
+    return SharedReplay(
+        task(space), buffer_size=CAPACITY, stack=4 if space is FRAMES else 1, folder=folder
+    )
 
 
 def added(replay: SharedReplay, steps: list[Transition]) -> SharedReplay:
@@ -40,7 +43,9 @@ def added(replay: SharedReplay, steps: list[Transition]) -> SharedReplay:
 
 def names(folder: Path) -> list[int]:
     """The first row of each file."""
-    return sorted(int(path.name.removeprefix("rows-").removesuffix(".zlib")) for path in folder.iterdir())
+    return sorted(
+        int(path.name.removeprefix("rows-").removesuffix(".zlib")) for path in folder.iterdir()
+    )
 
 
 def through_a_file(state: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -49,22 +54,35 @@ def through_a_file(state: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("space", [FRAMES, VECTORS], ids=["frames", "vectors"])
-@pytest.mark.parametrize("pauses", [[7] * 15, [50, 1, 1, 60], [23, 23, 23]], ids=["often", "rarely", "one more than fits"])
-def test_a_memory_continues_identically_from_each_save(tmp_path: Path, space: Any, pauses: list[int]) -> None:
+@pytest.mark.parametrize(
+    "pauses",
+    [[7] * 15, [50, 1, 1, 60], [23, 23, 23]],
+    ids=["often", "rarely", "one more than fits"],
+)
+def test_a_memory_continues_identically_from_each_save(
+    tmp_path: Path, space: Any, pauses: list[int]
+) -> None:
     steps = (stacked_walk if space is FRAMES else walk)([5, 9, 1, 30, 2, 60, 12])
-    replay, plain, done = memory(tmp_path / "replay", space), memory(None, space), 0
+    replay = memory(tmp_path / "replay", space)
+    plain = memory(None, space)
+    done = 0
     for pause in pauses:
         added(replay, steps[done : done + pause])
         added(plain, steps[done : done + pause])
         done += pause
-        state, replay = through_a_file(replay.state_dict(), tmp_path / "state"), memory(tmp_path / "replay", space)
+        state = through_a_file(replay.state_dict(), tmp_path / "state")
+        replay = memory(tmp_path / "replay", space)
         replay.load_state_dict(state)
         for name, column in plain._columns.items():
             np.testing.assert_array_equal(replay._columns[name][:done], column[:done])
         assert (replay.added, replay.episodes) == (plain.added, plain.episodes)
         expect(everything(replay), steps[max(0, done - CAPACITY) : done])
         rows = replay.rows(np.arange(len(replay)))
-        for one, other in zip(replay.batch(rows, steps=3, gamma=0.9), plain.batch(rows, steps=3, gamma=0.9), strict=True):
+        for one, other in zip(
+            replay.batch(rows, steps=3, gamma=0.9),
+            plain.batch(rows, steps=3, gamma=0.9),
+            strict=True,
+        ):
             np.testing.assert_array_equal(one, other)
 
 
@@ -84,18 +102,30 @@ def test_a_save_writes_what_is_new_and_nothing_if_nothing_is(tmp_path: Path) -> 
 
 
 def test_files_are_removed_one_save_after_the_last_that_needs_them(tmp_path: Path) -> None:
-    steps, replay = stacked_walk([100]), memory(tmp_path)
-    listed, present = [], []
+    steps = stacked_walk([100])
+    replay = memory(tmp_path)
+    listed = []
+    present = []
     for start in range(0, 60, 10):
         listed.append(added(replay, steps[start : start + 10]).state_dict()["files"][:, 0].tolist())
         present.append(names(tmp_path))
         memory(tmp_path).load_state_dict(replay.state_dict())
     assert listed == [[0], [0, 10], [0, 10, 20], [10, 20, 30], [20, 30, 40], [30, 40, 50]]
-    assert present == [[0], [0, 10], [0, 10, 20], [0, 10, 20, 30], [10, 20, 30, 40], [20, 30, 40, 50]]
+    assert present == [
+        [0],
+        [0, 10],
+        [0, 10, 20],
+        [0, 10, 20, 30],
+        [10, 20, 30, 40],
+        [20, 30, 40, 50],
+    ]
 
 
-def test_a_run_that_was_killed_between_the_rows_and_the_save_file_continues_from_the_earlier_one(tmp_path: Path) -> None:
-    steps, others = stacked_walk([100]), stacked_walk([30, 30], seed=5)
+def test_a_run_that_was_killed_between_the_rows_and_the_save_file_continues_from_the_earlier_one(
+    tmp_path: Path,
+) -> None:
+    steps = stacked_walk([100])
+    others = stacked_walk([30, 30], seed=5)
     replay = added(memory(tmp_path), steps[:35])
     replay.state_dict()
     state = through_a_file(added(replay, steps[35:42]).state_dict(), tmp_path / "state")
@@ -122,8 +152,11 @@ def test_a_memory_that_has_grown_can_go_back_to_its_last_state(tmp_path: Path) -
     expect(everything(added(replay, steps[30:])), steps[40:])
 
 
-def test_a_memory_that_is_new_or_small_or_has_no_folder_writes_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, steps = tmp_path / "replay", stacked_walk([9])
+def test_a_memory_that_is_new_or_small_or_has_no_folder_writes_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "replay"
+    steps = stacked_walk([9])
     assert "frames" in memory(folder).state_dict()
     assert "frames" in added(memory(None), steps).state_dict()
     monkeypatch.setattr(replay_files, "LARGE", 2**20)
@@ -138,7 +171,9 @@ def test_a_memory_that_is_new_or_small_or_has_no_folder_writes_no_files(tmp_path
 
 def test_a_state_that_lists_files_needs_their_folder(tmp_path: Path) -> None:
     state = added(memory(tmp_path), stacked_walk([9])).state_dict()
-    with pytest.raises(SaveFileError, match="must be loaded with that folder, but has none: pass it as `folder`"):
+    with pytest.raises(
+        SaveFileError, match="must be loaded with that folder, but has none: pass it as `folder`"
+    ):
         memory(None).load_state_dict(state)
 
 
@@ -183,8 +218,11 @@ def replace_by_folder(path: Path) -> None:
         (replace_by_folder, "must have rows of a replay memory as they were saved"),
     ],
 )
-def test_a_damaged_file_is_refused_and_changes_nothing(tmp_path: Path, damage: Callable[[Path], None], sentence: str) -> None:
-    folder, steps = tmp_path / "replay", stacked_walk([30, 30])
+def test_a_damaged_file_is_refused_and_changes_nothing(
+    tmp_path: Path, damage: Callable[[Path], None], sentence: str
+) -> None:
+    folder = tmp_path / "replay"
+    steps = stacked_walk([30, 30])
     state = added(memory(folder), steps[:15]).state_dict()
     damage(first_file(folder))
     replay = added(memory(folder), steps[:3])
@@ -200,7 +238,8 @@ def forged(folder: Path, state: dict[str, Any], change: Callable[[bytes], bytes]
     path = first_file(folder)
     data = change(zlib.decompress(path.read_bytes()))
     path.write_bytes(data)
-    files, digests = state["files"].copy(), state["digests"].copy()
+    files = state["files"].copy()
+    digests = state["digests"].copy()
     files[0, 2], digests[0] = len(data), list(hashlib.sha256(data).digest())
     return state | {"files": files, "digests": digests}
 
@@ -213,8 +252,11 @@ def forged(folder: Path, state: dict[str, Any], change: Callable[[bytes], bytes]
         (lambda rows: zlib.compress(rows) + b"more", "has more than its rows"),
         (lambda rows: zlib.compress(rows)[:-2], "does not end after its last row"),
         (lambda rows: b"not compressed", "incorrect header"),
-        (lambda rows: zlib.compress(b"\x01" * len(rows)), "0 <= actions < 2"),
-        (lambda rows: zlib.compress(b"\x02" * len(rows)), "terminated are not true or false"),
+        (
+            lambda rows: zlib.compress(b"\x01" * len(rows)),
+            "`actions` must be from 0 to 1, but got ",
+        ),
+        (lambda rows: zlib.compress(b"\x02" * len(rows)), "`terminated` are not true or false"),
     ],
 )
 def test_a_forged_file_is_refused_and_changes_nothing(
@@ -255,8 +297,12 @@ def test_other_rows_of_the_same_size_are_refused(tmp_path: Path) -> None:
 def test_a_list_of_files_must_be_that_of_the_memory(tmp_path: Path, files: list[list[int]]) -> None:
     state = added(memory(tmp_path), stacked_walk([25])).state_dict()
     numbers = np.array(files, np.int64).reshape(-1, 3)
-    with pytest.raises(InvalidValueError, match="must hold"):
-        memory(tmp_path).load_state_dict(state | {"files": numbers, "digests": np.zeros((len(files), 32), np.uint8)})
+    with pytest.raises(
+        InvalidValueError, match="the files must have the rows 2 to 25, each with a digest, but got"
+    ):
+        memory(tmp_path).load_state_dict(
+            state | {"files": numbers, "digests": np.zeros((len(files), 32), np.uint8)}
+        )
 
 
 @pytest.mark.parametrize(
@@ -275,7 +321,8 @@ def test_a_list_of_files_must_be_that_of_the_memory(tmp_path: Path, files: list[
 def test_a_state_of_another_shape_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
     replay = added(memory(tmp_path), stacked_walk([12, 13])[:20])
     replay.state_dict()
-    state, again = added(replay, stacked_walk([12, 13])[20:]).state_dict(), memory(tmp_path)
+    state = added(replay, stacked_walk([12, 13])[20:]).state_dict()
+    again = memory(tmp_path)
     with pytest.raises(EsbasError):
         again.load_state_dict(state | change)
     assert len(again) == 0
@@ -283,15 +330,24 @@ def test_a_state_of_another_shape_is_refused(tmp_path: Path, change: dict[str, A
 
 
 def test_clipped_rewards(tmp_path: Path) -> None:
-    steps = [step._replace(reward=reward) for step, reward in zip(walk([4]), (25.0, -3.0, 0.5, 0.0), strict=True)]
-    replay, plain = (SharedReplay(task(), capacity=CAPACITY, clip_rewards=clips) for clips in (True, False))
+    steps = [
+        step._replace(reward=reward)
+        for step, reward in zip(walk([4]), (25.0, -3.0, 0.5, 0.0), strict=True)
+    ]
+    replay, plain = (
+        SharedReplay(task(), buffer_size=CAPACITY, clip_rewards=clips) for clips in (True, False)
+    )
     added(replay, steps)
     assert everything(replay).returns.tolist() == [1.0, -1.0, 0.5, 0.0]
-    with pytest.raises(InvalidValueError, match="clip_rewards is as it was saved"):
+    with pytest.raises(InvalidValueError, match="the `clip_rewards` with which it was saved, "):
         plain.load_state_dict(replay.state_dict())
-    earlier = {name: value for name, value in added(plain, steps).state_dict().items() if name != "clip_rewards"}
-    again = SharedReplay(task(), capacity=CAPACITY)
+    earlier = {
+        name: value
+        for name, value in added(plain, steps).state_dict().items()
+        if name != "clip_rewards"
+    }
+    again = SharedReplay(task(), buffer_size=CAPACITY)
     again.load_state_dict(earlier)  # of esbas 0.3
     assert everything(again).returns.tolist() == [25.0, -3.0, 0.5, 0.0]
-    with pytest.raises(InvalidValueError, match="clip_rewards is as it was saved"):
+    with pytest.raises(InvalidValueError, match="the `clip_rewards` with which it was saved, "):
         replay.load_state_dict(earlier)

@@ -1,4 +1,4 @@
-"""Double Q-learning, Q(λ) and expected SARSA by hand and by brute force, and what all tabular learners have in common."""
+"""Double Q-learning, Q(λ), expected SARSA, and what all tabular learners have in common."""
 
 import numpy as np
 import pytest
@@ -6,26 +6,39 @@ import pytest
 from esbas import SSBAS, Trajectory, TrajectorySet, Transition, run
 from esbas.errors import InvalidValueError
 from esbas.learners import DoubleQ, ExpectedSARSA, QLambda, TabularQ
-from esbas.learners.double_q import double_value
-from esbas.learners.expected_sarsa import expected_value
-from esbas.learners.q_lambda import traces_after
+from esbas.learners.tabular.double_q import double_value
+from esbas.learners.tabular.expected_sarsa import expected_value
+from esbas.learners.tabular.q_lambda import traces_after
 from esbas.testing import Corridor, OneStep, check_learner
 
 ALL = [TabularQ, DoubleQ, QLambda, ExpectedSARSA]
 
 
 def made(kind, **changes):
-    return kind("learner", **({"states": 4, "actions": 2, "rate": 0.5, "gamma": 0.9, "epsilon": 0.2} | changes))
+    return kind(
+        "learner",
+        **(
+            {"states": 4, "actions": 2, "learning_rate": 0.5, "gamma": 0.9, "epsilon": 0.2}
+            | changes
+        ),
+    )
 
 
 def random_steps(seed, count=60):
-    """Steps of random episodes among four places, with whole rewards, so that values are often tied at first."""
-    rng, place = np.random.default_rng(seed), 0
+    """Yield the steps of random episodes with four observations.
+
+    Rewards are whole numbers, so that values are often tied at first.
+    """
+    rng = np.random.default_rng(seed)
+    seen = 0
     for _ in range(count):
-        following, action, reward = int(rng.integers(4)), int(rng.integers(2)), float(rng.integers(-1, 2))
-        terminated, truncated = rng.random() < 0.1, rng.random() < 0.1
-        yield Transition(place, action, reward, following, terminated, truncated)
-        place = int(rng.integers(4)) if terminated or truncated else following
+        following = int(rng.integers(4))
+        action = int(rng.integers(2))
+        reward = float(rng.integers(-1, 2))
+        terminated = rng.random() < 0.1
+        truncated = rng.random() < 0.1
+        yield Transition(seen, action, reward, following, terminated, truncated)
+        seen = int(rng.integers(4)) if terminated or truncated else following
 
 
 # Formulas
@@ -46,16 +59,18 @@ def test_the_expected_value_is_that_of_the_policy(seed):
     learner = made(ExpectedSARSA, epsilon=rng.random())
     learner.table[:] = rng.integers(3, size=(4, 2))
     probabilities = np.exp(learner.policy().log_probs(np.full(2, 1), np.arange(2)))
-    assert expected_value(learner.table[1], learner.epsilon()) == pytest.approx(probabilities @ learner.table[1])
+    assert expected_value(learner.table[1], learner.epsilon()) == pytest.approx(
+        probabilities @ learner.table[1]
+    )
 
 
 def test_traces_by_hand():
-    places, traces = traces_after(np.array([5, 3]), np.array([1.0, 0.5]), 7, 0.5)
-    assert (places.tolist(), traces.tolist()) == ([5, 3, 7], [0.5, 0.25, 1.0])
-    places, traces = traces_after(places, traces, 3, 0.5)  # a trace is replaced, not added to
-    assert (places.tolist(), traces.tolist()) == ([5, 7, 3], [0.25, 0.5, 1.0])
-    places, traces = traces_after(places, traces, 1, 0.0)  # cut
-    assert (places.tolist(), traces.tolist()) == ([1], [1.0])
+    cells, traces = traces_after(np.array([5, 3]), np.array([1.0, 0.5]), 7, 0.5)
+    assert (cells.tolist(), traces.tolist()) == ([5, 3, 7], [0.5, 0.25, 1.0])
+    cells, traces = traces_after(cells, traces, 3, 0.5)  # a trace is replaced, not added to
+    assert (cells.tolist(), traces.tolist()) == ([5, 7, 3], [0.25, 0.5, 1.0])
+    cells, traces = traces_after(cells, traces, 1, 0.0)  # cut
+    assert (cells.tolist(), traces.tolist()) == ([1], [1.0])
 
 
 # Steps
@@ -65,7 +80,8 @@ def test_expected_sarsa_by_hand():
     learner = made(ExpectedSARSA)
     learner.table[1] = [2.0, 1.0]
     learner.step(Transition(0, 1, 1.0, 1, False, False))
-    assert learner.table[0].tolist() == pytest.approx([0, 1.355])  # (1 + 0.9 (0.8 * 2 + 0.2 * 1.5)) / 2
+    # (1 + 0.9 (0.8 * 2 + 0.2 * 1.5)) / 2
+    assert learner.table[0].tolist() == pytest.approx([0, 1.355])
     learner.step(Transition(0, 0, 1.0, 1, True, False))
     assert learner.table[0, 0] == 0.5  # terminated: the next value does not count
 
@@ -74,19 +90,25 @@ def test_q_lambda_by_hand():
     learner = made(QLambda, gamma=1.0, trace_decay=0.5)
     learner.step(Transition(0, 1, 0.0, 1, False, False))
     learner.step(Transition(1, 0, 0.0, 2, False, False))
-    learner.step(Transition(2, 0, 8.0, 3, True, False))  # changes its own value by 4, the ones before by 2 and 1
+    # changes its own value by 4, the ones before by 2 and 1
+    learner.step(Transition(2, 0, 8.0, 3, True, False))
     assert learner.table.tolist() == [[0, 1], [2, 0], [4, 0], [0, 0]]
-    learner.step(Transition(1, 0, 0.0, 2, False, False))  # 2 + (4 - 2) / 2; the traces ended with the episode
+    # 2 + (4 - 2) / 2; the traces ended with the episode
+    learner.step(Transition(1, 0, 0.0, 2, False, False))
     assert learner.table.tolist() == [[0, 1], [3, 0], [4, 0], [0, 0]]
     learner.step(Transition(2, 1, 2.0, 3, True, False))  # not the best action: the trace is cut
     assert learner.table.tolist() == [[0, 1], [3, 0], [4, 1], [0, 0]]
 
 
 def test_q_lambda_keeps_streams_apart():
-    """Two episodes in different places at the same time give what they give one after the other."""
+    """Two episodes at the same time give what they give one after the other."""
     steps = [(0, 1, 0.0, 1), (1, 0, 0.0, 0), (0, 1, 4.0, 1)]
-    streams = [[Transition(s + 2 * k, a, r + k, n + 2 * k, False, False, stream=k) for s, a, r, n in steps] for k in range(2)]
-    together, in_turn = made(QLambda), made(QLambda)
+    streams = [
+        [Transition(s + 2 * k, a, r + k, n + 2 * k, False, False, stream=k) for s, a, r, n in steps]
+        for k in range(2)
+    ]
+    together = made(QLambda)
+    in_turn = made(QLambda)
     for pair in zip(*streams, strict=True):
         for transition in pair:
             together.step(transition)
@@ -94,6 +116,14 @@ def test_q_lambda_keeps_streams_apart():
         in_turn.step(transition)
     assert np.array_equal(together.table, in_turn.table)
     assert (together.table[[1, 3], 0] > 0).all()  # by their traces
+
+
+def test_q_lambda_cuts_traces_at_a_truncation():
+    """The next episode begins where the truncated one ended, but does not continue it."""
+    learner = made(QLambda, gamma=1.0, trace_decay=1.0)
+    learner.step(Transition(0, 0, 0.0, 1, False, True))  # truncated at 1
+    learner.step(Transition(1, 0, 8.0, 3, True, False))  # changes its own value by 4
+    assert learner.table.tolist() == [[0, 0], [4, 0], [0, 0], [0, 0]]
 
 
 def test_q_lambda_cuts_where_steps_are_missing():
@@ -104,8 +134,10 @@ def test_q_lambda_cuts_where_steps_are_missing():
 
 
 def dense_q_lambda(steps, *, rate, gamma, decay):
-    """The textbook's algorithm with a trace for every place and action."""
-    table, traces, before = np.zeros((4, 2)), np.zeros((4, 2)), None
+    """The textbook's algorithm with a trace for every observation and action."""
+    table = np.zeros((4, 2))
+    traces = np.zeros((4, 2))
+    before = None
     for s, a, reward, following, terminated, truncated, *_ in steps:
         if before != s or table[s, a] != max(table[s]):
             traces[:] = 0.0
@@ -122,7 +154,9 @@ def test_q_lambda_equals_the_textbooks_algorithm(seed):
     learner = made(QLambda, trace_decay=0.7)
     for transition in random_steps(seed):
         learner.step(transition)
-    np.testing.assert_allclose(learner.table, dense_q_lambda(random_steps(seed), rate=0.5, gamma=0.9, decay=0.7), rtol=1e-9)
+    np.testing.assert_allclose(
+        learner.table, dense_q_lambda(random_steps(seed), rate=0.5, gamma=0.9, decay=0.7), rtol=1e-9
+    )
 
 
 def test_without_traces_it_is_q_learning():
@@ -154,9 +188,15 @@ def test_double_q_updates_one_of_two_tables(seed):
 
 
 def test_double_q_does_not_overestimate_noise():
-    """All actions are worth 0, with noise: the maximum of noisy estimates is above 0, the other table's value is not."""
-    rng, kinds = np.random.default_rng(0), (TabularQ, DoubleQ)
-    learners = [kind("learner", states=2, actions=10, rate=0.1, gamma=1.0) for kind in kinds]
+    """All actions are worth 0, with noise.
+
+    The maximum of noisy estimates is above 0, the other table's value is not.
+    """
+    rng = np.random.default_rng(0)
+    kinds = (TabularQ, DoubleQ)
+    learners = [
+        kind("learner", states=2, actions=10, learning_rate=0.1, gamma=1.0) for kind in kinds
+    ]
     for _ in range(3000):
         for learner in learners:
             learner.step(Transition(1, int(rng.integers(10)), rng.normal(), 0, True, False))
@@ -170,15 +210,23 @@ def test_double_q_does_not_overestimate_noise():
 
 @pytest.mark.parametrize("kind", [DoubleQ, QLambda, ExpectedSARSA])
 def test_the_contract_is_kept(kind):
-    check_learner(lambda: made(kind, states=3, epsilon=[0.9, 0.1, 20]), Corridor(3), episodes=3, draws=300)
+    check_learner(
+        lambda: made(kind, states=3, epsilon=[0.9, 0.1, 20]), Corridor(3), episodes=3, draws=300
+    )
 
 
 @pytest.mark.parametrize("kind", ALL)
 def test_learning_from_a_set_is_stepping_through_what_is_new(kind):
-    stepped, learnt, data = made(kind), made(kind), TrajectorySet()
+    stepped = made(kind)
+    learnt = made(kind)
+    data = TrajectorySet()
     for rewards in ([1.0, 0.0], [0.0, 2.0], [3.0]):
         steps = len(rewards)
-        data.append(Trajectory(np.arange(steps + 1) % 3, np.arange(steps) % 2, np.array(rewards), True, False))
+        data.append(
+            Trajectory(
+                np.arange(steps + 1) % 3, np.arange(steps) % 2, np.array(rewards), True, False
+            )
+        )
         learnt.learn(data)
         for transition in data[-1].transitions():
             stepped.step(transition)
@@ -187,7 +235,9 @@ def test_learning_from_a_set_is_stepping_through_what_is_new(kind):
 
 @pytest.mark.parametrize("kind", ALL)
 def test_it_learns_the_values_of_a_one_step_task(kind):
-    learner = kind("q", states=1, actions=3, rate=lambda episode: 1 / episode**0.6, epsilon=0.5)
+    learner = kind(
+        "q", states=1, actions=3, learning_rate=lambda episode: 1 / episode**0.6, epsilon=0.5
+    )
     list(run(OneStep((0.2, 0.5, 0.8), noise=0.1), [learner], SSBAS(["q"]), episodes=1000))
     assert learner.table[0].tolist() == pytest.approx([0.2, 0.5, 0.8], abs=0.12)
 
@@ -208,7 +258,9 @@ def test_exploration_can_decay_with_the_transitions():
         learner.step(Transition(0, 0, 0.0, 0, False, False))
     assert found == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
     learner.table[0] = [1.0, 0.0]
-    assert learner.policy().log_probs(np.zeros(1, int), np.ones(1, int)) == pytest.approx(np.log([0.1]))
+    assert learner.policy().log_probs(np.zeros(1, int), np.ones(1, int)) == pytest.approx(
+        np.log([0.1])
+    )
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -217,17 +269,26 @@ def test_metrics_are_means_over_the_last_updates(kind):
     assert learner.metrics() == {"epsilon": 0.2}
     for _ in range(200):
         learner.step(Transition(0, 0, 4.0, 0, True, False))
-    assert learner.metrics() == {"epsilon": 0.2, "mean Q": pytest.approx(4.0), "TD error": pytest.approx(0.0, abs=1e-6)}
+    assert learner.metrics() == {
+        "epsilon": 0.2,
+        "mean Q": pytest.approx(4.0),
+        "TD error": pytest.approx(0.0, abs=1e-6),
+    }
     learner.step(Transition(1, 1, 8.0, 0, True, False))
     assert learner.metrics()["TD error"] == pytest.approx(0.08)  # one of a hundred
 
 
 @pytest.mark.parametrize(
     ("kind", "changes"),
-    [(TabularQ, {"rate": 0.0}), (TabularQ, {"initial": np.inf}), (TabularQ, {"epsilon": 1.5}), (QLambda, {"trace_decay": 1.1})],
+    [
+        (TabularQ, {"learning_rate": 0.0}),
+        (TabularQ, {"initial": np.inf}),
+        (TabularQ, {"epsilon": 1.5}),
+        (QLambda, {"trace_decay": 1.1}),
+    ],
 )
 def test_bad_parameters_are_refused(kind, changes):
-    with pytest.raises(InvalidValueError, match="must hold, but got"):
+    with pytest.raises(InvalidValueError, match=r"^`\w+` must be .*, but got .*\.$"):
         made(kind, **changes)
 
 
@@ -238,8 +299,22 @@ def test_bad_parameters_are_refused(kind, changes):
         (TabularQ, {"episode": -1}),
         (TabularQ, {"recent": np.zeros(3)}),
         (DoubleQ, {"tables": np.zeros((4, 2))}),
-        (QLambda, {"streams": [{"stream": 0, "expected": 1, "places": np.array([99]), "traces": np.ones(1)}]}),
-        (QLambda, {"streams": [{"stream": 0, "expected": 1, "places": np.array([1]), "traces": np.ones(2)}]}),
+        (
+            QLambda,
+            {
+                "streams": [
+                    {"stream": 0, "expected": 1, "cells": np.array([99]), "traces": np.ones(1)}
+                ]
+            },
+        ),
+        (
+            QLambda,
+            {
+                "streams": [
+                    {"stream": 0, "expected": 1, "cells": np.array([1]), "traces": np.ones(2)}
+                ]
+            },
+        ),
     ],
 )
 def test_a_damaged_state_is_refused(kind, damage):

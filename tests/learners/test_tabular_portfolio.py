@@ -8,15 +8,20 @@ import pytest
 import esbas
 from esbas.errors import SpaceError
 from esbas.learners import DoubleQ, ExpectedSARSA, QLambda, TabularQ
-from esbas.training.portfolios.recipe import read_recipe, recipe_of
+from esbas.specs.portfolios.recipe import read_recipe, recipe_of
 
-KINDS = {"tabular_q": TabularQ, "double_q": DoubleQ, "q_lambda": QLambda, "expected_sarsa": ExpectedSARSA}
-PORTFOLIO = resources.files("esbas.training.portfolios").joinpath("tabular.toml").read_text("utf-8")
+KINDS = {
+    "tabular_q": TabularQ,
+    "double_q": DoubleQ,
+    "q_lambda": QLambda,
+    "expected_sarsa": ExpectedSARSA,
+}
+PORTFOLIO = resources.files("esbas.specs.portfolios").joinpath("tabular.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_algorithms_have_their_options(name):
-    text = f"{name}(rate=0.3, gamma=0.9, initial=2.0, epsilon=[0.4, 0.1, 100])"
+    text = f"{name}(learning_rate=0.3, gamma=0.9, initial=2.0, epsilon=[0.4, 0.1, 100])"
     (learner,) = recipe_of([text]).build(gym.make("FrozenLake-v1"), steps=10, seed=3)
     assert type(learner) is KINDS[name]
     assert (learner.table == 2.0).all()
@@ -24,7 +29,10 @@ def test_algorithms_have_their_options(name):
 
 
 def test_double_q_is_seeded_by_the_run():
-    seeds = [recipe_of(["double_q"]).build(gym.make("FrozenLake-v1"), steps=10, seed=seed)[0] for seed in (0, 0, 1)]
+    seeds = [
+        recipe_of(["double_q"]).build(gym.make("FrozenLake-v1"), steps=10, seed=seed)[0]
+        for seed in (0, 0, 1)
+    ]
     states = [learner.state_dict()["rng"] for learner in seeds]
     assert states[0] == states[1] != states[2]
 
@@ -40,7 +48,9 @@ def test_the_portfolio_learns():
     learners = read_recipe(PORTFOLIO, source="tabular").build(env, steps=6000, seed=0)
     assert {type(learner) for learner in learners} == set(KINDS.values())
     selector = esbas.SSBAS([learner.name for learner in learners], seed=0)
-    run = esbas.run(env, learners, selector, steps=6000, objective=esbas.total_return(), seed=0, keep_data=False)
+    run = esbas.run(
+        env, learners, selector, steps=6000, objective=esbas.total_return(), seed=0, keep_data=False
+    )
     values = [record.value for record in run]
     assert sum(values[-50:]) / 50 > 0.8
     assert sum(values[:20]) / 20 < 0.5

@@ -40,7 +40,8 @@ def test_probabilities_by_hand(values, epsilon, expected):
 def test_probabilities_equal_those_of_all_outcomes(seed):
     """Brute force: sum over exploring or not, and over every action that is then possible."""
     rng = np.random.default_rng(seed)
-    values, epsilon = rng.integers(3, size=rng.integers(1, 7)).tolist(), rng.random()
+    values = rng.integers(3, size=rng.integers(1, 7)).tolist()
+    epsilon = rng.random()
     expected = [0.0] * len(values)
     best = [action for action, value in enumerate(values) if value == max(values)]
     for chance, actions in ((epsilon, range(len(values))), (1 - epsilon, best)):
@@ -53,17 +54,23 @@ def test_probabilities_equal_those_of_all_outcomes(seed):
 
 @pytest.mark.parametrize("values", [[0, 2, 2, 1, 2], [1, 1], [0, 1, 0]])
 def test_frequencies_are_the_probabilities(values):
-    rng, draws = np.random.default_rng(1), 3000
+    rng = np.random.default_rng(1)
+    draws = 3000
     drawn = [policy(values, 0.3).act_with_log_prob(0, rng) for _ in range(draws)]
     counts = np.bincount([action for action, _ in drawn], minlength=len(values))
     expected = probabilities(values, 0.3)
-    assert (np.abs(counts / draws - expected) < 4 * np.sqrt(expected * (1 - expected) / draws)).all()
-    np.testing.assert_allclose([log_prob for _, log_prob in drawn], np.log([expected[action] for action, _ in drawn]))
+    assert (
+        np.abs(counts / draws - expected) < 4 * np.sqrt(expected * (1 - expected) / draws)
+    ).all()
+    np.testing.assert_allclose(
+        [log_prob for _, log_prob in drawn], np.log([expected[action] for action, _ in drawn])
+    )
 
 
 def test_a_number_is_drawn_for_the_action_only_if_there_is_a_tie():
     for values, draws in (([0, 1, 0], 1), ([1, 1, 0], 2)):
-        rng, counted = np.random.default_rng(0), np.random.default_rng(0)
+        rng = np.random.default_rng(0)
+        counted = np.random.default_rng(0)
         policy(values, 0.0).act(0, rng)
         counted.random(draws)
         assert rng.random() == counted.random()
@@ -71,12 +78,14 @@ def test_a_number_is_drawn_for_the_action_only_if_there_is_a_tie():
 
 @pytest.mark.parametrize("values", [[0, math.nan, 1], [math.nan, 1, math.nan]])
 def test_values_that_are_not_numbers_count_as_the_best(values):
-    first, rng = values.index(math.nan), np.random.default_rng(0)
+    first = values.index(math.nan)
+    rng = np.random.default_rng(0)
     assert policy(values, 0.0).act(0, rng) == first
     assert policy(values, 0.0).act_with_log_prob(0, rng) == (first, 0.0)
     assert probabilities(values, 0.3)[first] == pytest.approx(0.8)
 
 
 def test_a_new_table_takes_every_action():
-    acting, rng = TabularQ("q", states=1, actions=3).greedy_policy(), np.random.default_rng(0)
+    acting = TabularQ("q", states=1, actions=3).greedy_policy()
+    rng = np.random.default_rng(0)
     assert {acting.act(0, rng) for _ in range(50)} == {0, 1, 2}

@@ -9,16 +9,23 @@ from scipy.special import stdtrit
 
 import esbas
 from esbas.errors import InvalidValueError
-from esbas.evaluation import FewEffectiveSamplesWarning, doubly_robust, importance_sampling, per_decision
-from esbas.evaluation.intervals import skewed_interval, student_quantile
-from evaluation.tiny import FIRST, ONLY_ZERO, TARGET, episode, simulated
+from esbas.off_policy import (
+    FewEffectiveSamplesWarning,
+    doubly_robust,
+    importance_sampling,
+    per_decision,
+)
+from esbas.off_policy.intervals import skewed_interval, student_quantile
+from off_policy.tiny import FIRST, ONLY_ZERO, TARGET, episode, simulated
 
 ESTIMATES = importance_sampling, per_decision, doubly_robust
 
 
 @pytest.mark.parametrize("estimate", ESTIMATES)
 def test_fewer_than_fifty_effective_samples_are_a_warning(estimate):
-    with pytest.warns(FewEffectiveSamplesWarning, match=r"at least 50, but is 49\.0 of 49 trajectories: use more") as caught:
+    with pytest.warns(
+        FewEffectiveSamplesWarning, match=r"at least 50, but is 49\.0 of 49 trajectories: use more"
+    ) as caught:
         estimate(simulated(TARGET, 49, 0), TARGET)
     assert caught[0].filename == __file__
     assert estimate(simulated(TARGET, 50, 0), TARGET).n == 50  # a warning would be an error here
@@ -30,10 +37,11 @@ def test_text():
     assert text == "2 (95 % interval -inf to inf; effective sample size 1.0 of 1)"
 
 
-def test_unknown_behaviour_probabilities():
+def test_unknown_behavior_probabilities():
     unknown = dataclasses.replace(simulated(FIRST, 1, 0)[0], log_probs=np.empty(0))
     with pytest.raises(
-        InvalidValueError, match="under the policy that acted must be known, but one of trajectory 1 is not: record"
+        InvalidValueError,
+        match="under the policy that acted must be known, but one of trajectory 1 is not: record",
     ):
         per_decision([*simulated(FIRST, 1, 0), unknown], TARGET)
 
@@ -44,33 +52,44 @@ def test_a_policy_without_probabilities():
             return 0
 
     for estimate in ESTIMATES:
-        with pytest.raises(InvalidValueError, match=r"must have `log_probs\(observations, actions\)`, but Silent has not"):
+        with pytest.raises(
+            InvalidValueError,
+            match=r"must have `log_probs\(observations, actions\)`, but Silent does not",
+        ):
             estimate(simulated(FIRST, 3, 0), Silent())
 
 
 def test_a_policy_that_never_acts_like_this():
     data = [episode([0, 1], [1], [1.0], FIRST)] * 3
     for weighted in (False, True):
-        with pytest.raises(InvalidValueError, match="it would never act as any of them does"):
+        with pytest.raises(InvalidValueError, match="has an action that it would never take"):
             importance_sampling(data, ONLY_ZERO, weighted=weighted)
 
 
-def test_behaviours_that_cannot_have_acted():
+def test_behaviors_that_cannot_have_acted():
     data = [episode([0, 1], [1], [1.0], FIRST)]
-    with pytest.raises(InvalidValueError, match="say that one is impossible"):
-        importance_sampling(data, TARGET, behaviours={"a": ONLY_ZERO}, arms=["a"])
-    with pytest.raises(InvalidValueError, match="`arms` names for each trajectory"):
-        importance_sampling(data, TARGET, behaviours={"a": FIRST})
-    with pytest.raises(InvalidValueError, match="`arms` names for each trajectory"):
-        importance_sampling(data, TARGET, behaviours={"a": FIRST}, arms=["b"])
+    with pytest.raises(InvalidValueError, match="one of the actions has probability 0"):
+        importance_sampling(data, TARGET, behaviors={"a": ONLY_ZERO}, arms=["a"])
+    with pytest.raises(InvalidValueError, match="`arms` must name for each trajectory"):
+        importance_sampling(data, TARGET, behaviors={"a": FIRST})
+    with pytest.raises(InvalidValueError, match="`arms` must name for each trajectory"):
+        importance_sampling(data, TARGET, behaviors={"a": FIRST}, arms=["b"])
 
 
 def test_weights_beyond_floats():
     length = 1000
     rare = esbas.Trajectory(
-        np.zeros(length + 1, int), np.zeros(length, int), np.ones(length), True, False, np.full(length, math.log(0.1))
+        np.zeros(length + 1, int),
+        np.zeros(length, int),
+        np.ones(length),
+        True,
+        False,
+        np.full(length, math.log(0.1)),
     )
-    with pytest.raises(InvalidValueError, match=r"must be below exp\(300\), but one is exp\(2197\): use weighted=True"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"must be below exp\(300\), but one is exp\(2197\): use weighted=True",
+    ):
         importance_sampling([rare], TARGET, weighted=False)
     with pytest.warns(FewEffectiveSamplesWarning):
         assert importance_sampling([rare, rare], TARGET).value == length
@@ -79,11 +98,14 @@ def test_weights_beyond_floats():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma": 1.5}, "0 <= gamma <= 1"),
-        ({"folds": 1}, "folds >= 2"),
-        ({"actions": 1}, "actions is larger than any action"),
-        ({"q": lambda observations, actions: np.zeros(3)}, "q returns one finite number for each step"),
-        ({"v": lambda observations: np.zeros(3)}, "v belongs to a q"),
+        ({"gamma": 1.5}, "`gamma` must be between 0 and 1, but got 1.5"),
+        ({"folds": 1}, "`folds` must be at least 2, but got 1"),
+        ({"actions": 1}, "`actions` must be greater than any action, but got 1 with action 1"),
+        (
+            {"q": lambda observations, actions: np.zeros(3)},
+            "`q` must return one finite number for each of",
+        ),
+        ({"v": lambda observations: np.zeros(3)}, "Give `q` and `v`, or neither"),
     ],
 )
 def test_doubly_robust_options(options, message):
@@ -92,9 +114,15 @@ def test_doubly_robust_options(options, message):
 
 
 def test_doubly_robust_needs_discrete_data_or_a_q():
-    continuous = dataclasses.replace(episode([0, 1], [1], [1.0], FIRST), observations=np.zeros((2, 3)))
-    log_probs = type("Any", (), {"log_probs": lambda self, observations, actions: np.zeros(len(actions))})()
-    with pytest.raises(InvalidValueError, match="a table needs discrete observations, but got float64: pass `q`"):
+    continuous = dataclasses.replace(
+        episode([0, 1], [1], [1.0], FIRST), observations=np.zeros((2, 3))
+    )
+    log_probs = type(
+        "Any", (), {"log_probs": lambda self, observations, actions: np.zeros(len(actions))}
+    )()
+    with pytest.raises(
+        InvalidValueError, match="A table needs discrete observations, but got float64: pass `q`"
+    ):
         doubly_robust([continuous], log_probs)
     zeros = dataclasses.replace(episode([0, 1], [0], [1.0], FIRST))
     with pytest.raises(InvalidValueError, match="pass `actions`, their number"):
@@ -102,7 +130,7 @@ def test_doubly_robust_needs_discrete_data_or_a_q():
 
 
 def test_no_trajectories():
-    with pytest.raises(InvalidValueError, match="there is a trajectory"):
+    with pytest.raises(InvalidValueError, match="`trajectories` must not be empty"):
         importance_sampling([], TARGET)
 
 
@@ -113,7 +141,9 @@ def test_quantiles():
 
 def test_interval_solves_halls_equation():
     values = np.random.default_rng(0).lognormal(size=200)
-    n, mean, spread = len(values), values.mean(), values.std(ddof=1)
+    n = len(values)
+    mean = values.mean()
+    spread = values.std(ddof=1)
     skewness = ((values - mean) ** 3).mean() / values.std() ** 3
     kurtosis = ((values - mean) ** 4).mean() / values.std() ** 4
     ends = [float(end) for end in skewed_interval(values)]

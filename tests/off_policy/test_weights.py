@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from esbas.errors import InvalidValueError
-from esbas.evaluation.weights import balance_log_weights
+from esbas.off_policy.weights import balance_log_weights
 
 
 def test_weights_by_hand():
@@ -14,7 +14,9 @@ def test_weights_by_hand():
 
 
 def test_one_policy_has_weight_one():
-    np.testing.assert_array_equal(balance_log_weights(np.array([[-3.0], [-1e6]]), np.array([2])), [[0.0], [0.0]])
+    np.testing.assert_array_equal(
+        balance_log_weights(np.array([[-3.0], [-1e6]]), np.array([2])), [[0.0], [0.0]]
+    )
 
 
 def test_arms_without_trajectories_are_weighted_too():
@@ -36,7 +38,14 @@ def test_impossible_actions():
 
 @pytest.mark.parametrize(
     ("log_probs", "counts"),
-    [([[np.nan]], [1]), ([[np.inf]], [1]), ([[0.0]], [0]), ([[0.0]], [-1]), ([[0.0]], [1, 1]), ([0.0], [1])],
+    [
+        ([[np.nan]], [1]),
+        ([[np.inf]], [1]),
+        ([[0.0]], [0]),
+        ([[0.0]], [-1]),
+        ([[0.0]], [1, 1]),
+        ([0.0], [1]),
+    ],
 )
 def test_what_is_not_a_log_probability_is_refused(log_probs, counts):
     with pytest.raises(InvalidValueError):

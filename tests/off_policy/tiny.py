@@ -1,4 +1,7 @@
-"""A task of two steps whose trajectories can be enumerated, and policies as tables of probabilities."""
+"""A task of two steps whose trajectories can be enumerated.
+
+Policies as tables of probabilities.
+"""
 
 import itertools
 from dataclasses import dataclass
@@ -34,9 +37,17 @@ ONLY_ZERO = TablePolicy(np.array([[1.0, 0.0], [1.0, 0.0]]))
 
 def episode(states, actions, rewards, policy):
     """A trajectory whose recorded log-probabilities are those of the policy."""
-    states, actions = np.array(states), np.array(actions)
+    states = np.array(states)
+    actions = np.array(actions)
     log_probs = policy.log_probs(states[:-1], actions)
-    return Trajectory(states, actions, np.array(rewards, float), terminated=True, truncated=False, log_probs=log_probs)
+    return Trajectory(
+        states,
+        actions,
+        np.array(rewards, float),
+        terminated=True,
+        truncated=False,
+        log_probs=log_probs,
+    )
 
 
 def every_trajectory(policy):
@@ -44,21 +55,33 @@ def every_trajectory(policy):
     found = []
     for s, a, following in itertools.product(range(2), repeat=3):
         reach = START[s] * policy.probabilities[s, a]
-        found.append((reach * STOPS[s] * TRANSITIONS[s, a, following], episode([s, following], [a], [REWARDS[s, a]], policy)))
+        found.append(
+            (
+                reach * STOPS[s] * TRANSITIONS[s, a, following],
+                episode([s, following], [a], [REWARDS[s, a]], policy),
+            )
+        )
         goes_on = reach * (1 - STOPS[s]) * TRANSITIONS[s, a, following]
         for b, last in itertools.product(range(2), repeat=2):
-            probability = goes_on * policy.probabilities[following, b] * TRANSITIONS[following, b, last]
+            probability = (
+                goes_on * policy.probabilities[following, b] * TRANSITIONS[following, b, last]
+            )
             rewards = [REWARDS[s, a], REWARDS[following, b]]
             found.append((probability, episode([s, following, last], [a, b], rewards, policy)))
     return [(probability, each) for probability, each in found if probability > 0]
 
 
 def exact_value(policy):
-    return sum(probability * (each.rewards @ GAMMA ** np.arange(len(each))) for probability, each in every_trajectory(policy))
+    return sum(
+        probability * (each.rewards @ GAMMA ** np.arange(len(each)))
+        for probability, each in every_trajectory(policy)
+    )
 
 
 def simulated(policy, count, seed):
     """Trajectories of the policy."""
     probabilities, trajectories = zip(*every_trajectory(policy), strict=True)
-    drawn = np.random.default_rng(seed).choice(len(trajectories), size=count, p=np.array(probabilities))
+    drawn = np.random.default_rng(seed).choice(
+        len(trajectories), size=count, p=np.array(probabilities)
+    )
     return [trajectories[i] for i in drawn]

@@ -1,7 +1,9 @@
+import io
 import subprocess
 import sys
 
 import numpy as np
+from PIL import Image
 
 from esbas.reporting import figures
 
@@ -27,7 +29,9 @@ def test_a_band_stays_within_what_is_possible():
 
 def test_long_names_are_wrapped():
     _, axes = figures.new_figure()
-    figures.curve_with_band(axes, [1, 2], [1, 2], [0, 0], "a learner whose name is much too long " * 9)
+    figures.curve_with_band(
+        axes, [1, 2], [1, 2], [0, 0], "a learner whose name is much too long " * 9
+    )
     shown = axes.get_lines()[0].get_label().splitlines()
     assert len(shown) == 3
     assert max(map(len, shown)) <= 32
@@ -48,14 +52,28 @@ def test_lines_of_shares():
     np.testing.assert_array_equal(axes.get_lines()[1].get_ydata(), [75, 50])
 
 
+def test_a_notebook_shows_a_figure():
+    figure, axes = figures.new_figure(width=4.0, height=3.0)
+    figures.curve_with_band(axes, [1, 2], [1, 2], [0.5, 0.5], "a")
+    image, size = figure._repr_png_()
+    assert size == {"width": 400, "height": 300}
+    with Image.open(io.BytesIO(image)) as found:
+        assert found.size == (800, 600)
+        assert len(found.convert("RGB").getcolors(800 * 600)) > 2  # something is drawn
+    assert figure.dpi == 100
+
+
 def test_drawing_leaves_no_global_state():
     program = """
 import sys, matplotlib
 def settings():
-    return {name: matplotlib.rcParams[name] for name in matplotlib.rcParams if name != "backend"}  # asking for it loads pyplot
+    # Asking for the backend loads pyplot.
+    names = [name for name in matplotlib.rcParams if name != "backend"]
+    return {name: matplotlib.rcParams[name] for name in names}
 before = settings()
 from esbas.reporting import figures
 figure, axes = figures.new_figure()
+figure._repr_png_()
 assert settings() == before
 assert "matplotlib.pyplot" not in sys.modules
 """

@@ -44,12 +44,18 @@ def results(tmp_path):
 
 
 def test_a_report_is_one_self_contained_page(results, tmp_path):
-    table = (["name", "value"], [["a & <b>", estimate([1, 2, 3])], ["c", None]])
-    results.report("Title <1>", [Section("One", "First `code`.\n\nSecond.", table, "curve", "What it shows"), Section("Two")])
+    table = (["name", "value"], [["a & <b>", estimate([11, 12, 13])], ["c", None]])
+    results.report(
+        "Title <1>",
+        [
+            Section("One", "First `code`.\n\nSecond.", table, "curve", "What it shows"),
+            Section("Two"),
+        ],
+    )
     page = Page((tmp_path / "report.html").read_text())
     assert "Title <1>" in page.text
     assert "a & <b>" in page.text
-    assert "2.0 ± 2.5" in page.text
+    assert "12.0 ± 2.5" in page.text
     assert "What it shows" in page.text
     outside = [source for source in page.sources if not source.startswith(("data:", "#"))]
     assert outside  # links to the files next to it
@@ -61,7 +67,10 @@ def test_figures_come_before_tables_and_long_tables_are_folded(results, tmp_path
     results.report("T", [Section("S", "Words.", table, "curve")])
     text = (tmp_path / "report.html").read_text()
     assert (
-        text.index("Words.") < text.index("<svg") < text.index("<details><summary>Show the table: 56 rows") < text.index("<table")
+        text.index("Words.")
+        < text.index("<svg")
+        < text.index("<details><summary>Show the table: 56 rows")
+        < text.index("<table")
     )
     results.report("T", [Section("S", table=(table[0], table[1][:30]))])
     assert "<details>" not in (tmp_path / "report.html").read_text()
@@ -97,5 +106,7 @@ def test_numbers_are_right_aligned(results, tmp_path):
 
 
 def test_a_missing_figure_raises(results):
-    with pytest.raises(InvalidValueError, match="figure='none'"):
+    with pytest.raises(
+        InvalidValueError, match=r"must have been written by `Results.figure`, but 'none' was not"
+    ):
         results.report("T", [Section("S", figure="none")])

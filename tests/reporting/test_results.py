@@ -21,7 +21,10 @@ def test_a_folder_records_its_command(tmp_path):
     assert about["command"] == COMMAND
     assert about["config"]["rates"] == [0.1, 0.2]
     assert {"python", "esbas", "numpy", "numba"} <= set(about["versions"])
-    assert about["again"] == f"{COMMAND} --runs 10 --seed 0 --rates 0.1 0.2 --no-quick --curve-name 'a b'"
+    assert (
+        about["again"]
+        == f"{COMMAND} --runs 10 --seed 0 --rates 0.1 0.2 --no-quick --curve-name 'a b'"
+    )
 
 
 def test_the_same_settings_continue(tmp_path):
@@ -38,7 +41,9 @@ def test_the_same_settings_continue(tmp_path):
 def test_other_settings_are_refused_and_nothing_is_lost(tmp_path):
     folder(tmp_path).store_part("first", {"x": np.ones(1)})
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(InvalidValueError, match=r"runs=10, but this is runs=20: give another --out"):
+    with pytest.raises(
+        InvalidValueError, match=r"runs=10, but this is runs=20: give another --out"
+    ):
         folder(tmp_path, runs=20)
     with pytest.raises(InvalidValueError, match=r"command='esbas reproduce bounds'.*'esbas demo'"):
         Results(tmp_path, command="esbas demo", config={"runs": 10, "seed": 0})
@@ -60,7 +65,7 @@ def test_another_version_is_refused(tmp_path):
 def test_other_folders_files_and_damage_are_refused(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
-    with pytest.raises(InvalidValueError, match=r"holds 'thesis.tex' and no config.json"):
+    with pytest.raises(InvalidValueError, match=r"has 'thesis.tex' and no config.json"):
         folder(tmp_path / "mine")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
     with pytest.raises(InvalidValueError, match="can be written to"):
@@ -109,7 +114,13 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
 
 
 def test_a_summary_is_strict_json(tmp_path):
-    data = {"nan": math.nan, "values": np.array([1.0, np.inf]), "estimate": estimate([1, 3]), "path": Path("a"), "n": np.int64(3)}
+    data = {
+        "nan": math.nan,
+        "values": np.array([1.0, np.inf]),
+        "estimate": estimate([1, 3]),
+        "path": Path("a"),
+        "n": np.int64(3),
+    }
     folder(tmp_path).summary(data | {7: (True, None)})
 
     def refuse(constant: str) -> None:
@@ -128,8 +139,12 @@ def test_results_are_plain_data(tmp_path):
 
 
 def test_a_table_is_csv_with_full_precision(tmp_path):
-    folder(tmp_path).table("t", ["name", "mean", "ci95"], [["a, b", 1 / 3, math.nan], ["c", np.float64(0.1), None]])
-    assert (tmp_path / "t.csv").read_text() == 'name,mean,ci95\n"a, b",0.3333333333333333,\nc,0.1,\n'
+    folder(tmp_path).table(
+        "t", ["name", "mean", "ci95"], [["a, b", 1 / 3, math.nan], ["c", np.float64(0.1), None]]
+    )
+    assert (
+        tmp_path / "t.csv"
+    ).read_text() == 'name,mean,ci95\n"a, b",0.3333333333333333,\nc,0.1,\n'
 
 
 def test_the_same_figure_gives_the_same_bytes(tmp_path):

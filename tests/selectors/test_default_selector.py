@@ -21,7 +21,8 @@ def test_it_keeps_the_contract_and_has_the_setting_that_was_asked_for(online):
 
 
 def test_it_is_kalman_thompson_sampling_online_and_esbas_with_epochs():
-    online, named = esbas.default_selector("abc", seed=4), make_selector("kalman-thompson", "abc", seed=4)
+    online = esbas.default_selector("abc", seed=4)
+    named = make_selector("kalman-thompson", "abc", seed=4)
     assert isinstance(online.bandit, esbas.KalmanThompson)
     assert arms_of(online) == arms_of(named)  # whatever the scale of the named one
     assert isinstance(esbas.default_selector("abc", online=False), esbas.ESBAS)

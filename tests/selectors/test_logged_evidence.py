@@ -1,4 +1,4 @@
-"""Evidence of systems with a loop of their own: they keep probabilities, and nothing else of an episode."""
+"""Evidence of systems with their own loop, which keep only probabilities of an episode."""
 
 import math
 
@@ -15,24 +15,26 @@ from esbas.testing import Corridor
 def test_evidence_of_logged_probabilities():
     evidence = Evidence.from_log_probs({"a": [-0.1, -0.2], "b": [-1.0, -2.0]}, arm="b", value=3.0)
     np.testing.assert_array_equal(evidence.log_probs("a"), [-0.1, -0.2])
-    np.testing.assert_array_equal(evidence.behaviour_log_probs, [-1.0, -2.0])
+    np.testing.assert_array_equal(evidence.behavior_log_probs, [-1.0, -2.0])
     assert (evidence.arm, evidence.value, len(evidence.trajectory)) == ("b", 3.0, 2)
     assert evidence.log_probs("c") is None
 
 
 def test_the_probabilities_of_the_arm_that_acted_may_be_unknown():
     evidence = Evidence.from_log_probs({"a": [-0.1]}, arm="b", value=0.0)
-    assert np.isnan(evidence.behaviour_log_probs).all()
+    assert np.isnan(evidence.behavior_log_probs).all()
 
 
-@pytest.mark.parametrize("log_probs", [{}, {"a": [-1.0], "b": [-1.0, -2.0]}, {"a": []}, {"a": -1.0}, {"a": [[-1.0]]}])
+@pytest.mark.parametrize(
+    "log_probs", [{}, {"a": [-1.0], "b": [-1.0, -2.0]}, {"a": []}, {"a": -1.0}, {"a": [[-1.0]]}]
+)
 def test_every_arm_has_one_number_per_action(log_probs):
     with pytest.raises(InvalidValueError):
         Evidence.from_log_probs(log_probs, arm="a", value=0.0)
 
 
 def test_a_logged_episode_counts_as_the_same_episode_in_a_run_counts():
-    """Two arms with half and all of the probability: the weights of the balance heuristic by hand."""
+    """Two arms with half and all of the probability: weights of the balance heuristic by hand."""
     selector = SharedEvidence("ab", epochs=[10])
     for arm, value, halves in (("a", 1.0, 1), ("b", 0.0, 2)):
         logged = {"a": [0.0], "b": [-halves * math.log(2)]}

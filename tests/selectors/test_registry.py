@@ -48,7 +48,9 @@ def test_results_depend_on_the_seed(name):
 
 
 def test_uniform_draws_as_its_bandit_does():
-    assert choices(make_selector("uniform", ARMS, seed=5)) == choices(esbas.BanditSelector(ARMS, bandit=UniformBandit, seed=5))
+    assert choices(make_selector("uniform", ARMS, seed=5)) == choices(
+        esbas.BanditSelector(ARMS, bandit=UniformBandit, seed=5)
+    )
 
 
 def test_stationary_arms_and_the_scale_are_passed_on():
@@ -59,8 +61,11 @@ def test_stationary_arms_and_the_scale_are_passed_on():
     for each in (raw, scaled):
         for value in (100.0, 200.0, 300.0):
             each.tell(each.ask(), value)
-    raw_bonus, bonus = (min(row["bonus"] for row in each.explain().values()) for each in (raw, scaled))
-    assert bonus == pytest.approx(500 / 3 * raw_bonus)  # twice the mean of the deviations 0, 100, 150
+    raw_bonus, bonus = (
+        min(row["bonus"] for row in each.explain().values()) for each in (raw, scaled)
+    )
+    # twice the mean of the deviations 0, 100, 150
+    assert bonus == pytest.approx(500 / 3 * raw_bonus)
 
 
 def test_xi_and_epochs_arrive_where_they_belong():
@@ -72,26 +77,48 @@ def test_xi_and_epochs_arrive_where_they_belong():
         assert not selector.online
         assert [selector.ask(context=(1.0,)).epoch for _ in range(9)] == [0] * 3 + [1] * 5 + [2]
     assert make_selector("uniform", ARMS).online
-    for name, options in (("ssbas", {"epochs": [3]}), ("klucb", {"xi": 1.0}), ("uniform", {"xi": 1.0})):
+    for name, options in (
+        ("ssbas", {"epochs": [3]}),
+        ("klucb", {"xi": 1.0}),
+        ("uniform", {"xi": 1.0}),
+    ):
         (key,) = options
-        with pytest.raises(InvalidValueError, match=rf"the selector has a parameter {key}.*selector='{name}'.*leave it out"):
+        with pytest.raises(
+            InvalidValueError,
+            match=f"The selector '{name}' has no parameter `{key}`: leave it out",
+        ):
             make_selector(name, ARMS, **options)
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        ("sbas", UnknownNameError, "there is no selector named 'sbas': did you mean 'ssbas'?"),
-        ("unifrom", UnknownNameError, "there is no selector named 'unifrom': did you mean 'uniform'?"),
+        ("sbas", UnknownNameError, "There is no selector named 'sbas': did you mean 'ssbas'?"),
+        (
+            "unifrom",
+            UnknownNameError,
+            "There is no selector named 'unifrom': did you mean 'uniform'?",
+        ),
         (
             "zzzzzz",
             UnknownNameError,
-            "there is no selector named 'zzzzzz': choose one of 'esbas', 'uniform', 'linear-thompson', 'shared-evidence',",
+            (
+                "There is no selector named 'zzzzzz': choose one of 'esbas', 'uniform', "
+                "'linear-thompson', 'shared-evidence',"
+            ),
         ),
-        ("fix:a", UnknownNameError, "there is no module named 'fix': install it, or run from the folder that contains it"),
+        (
+            "fix:a",
+            UnknownNameError,
+            "There is no module named 'fix': install it, or run from the folder that contains it",
+        ),
         ("math:sqrt", InvalidValueError, "'math:sqrt' must name a selector or a bandit"),
-        ("fixed:d", UnknownNameError, "there is no arm named 'd'"),
-        ("fixed", InvalidValueError, "a fixed selector needs its arm, as in \"fixed:NAME\"` must hold, but got selector='fixed'"),
+        ("fixed:d", UnknownNameError, "There is no arm named 'd'"),
+        (
+            "fixed",
+            InvalidValueError,
+            "A fixed selector needs its arm, as in \"fixed:NAME\", but got 'fixed'.",
+        ),
     ],
 )
 def test_an_unknown_name_raises_a_clear_error(name, kind, message):

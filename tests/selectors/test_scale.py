@@ -31,7 +31,8 @@ KINDS = [
     partial(BanditSelector, bandit=UnitUCB),
     partial(ESBAS, bandit=UnitUCB),
 ]
-VALUES = st.lists(st.tuples(*[st.integers(-50, 50)] * 3), min_size=1, max_size=60)  # one row per round, one value per arm
+# one row per round, one value per arm
+VALUES = st.lists(st.tuples(*[st.integers(-50, 50)] * 3), min_size=1, max_size=60)
 
 
 def chosen(selector, rows):
@@ -63,7 +64,8 @@ def test_automatic_scale_does_not_look_ahead(kind, rows, draw):
 def test_a_given_range_does_not_depend_on_units(kind, rows, power):
     factor = 2.0**power
     other = [[value * factor for value in row] for row in rows]
-    mine, theirs = kind("abc", scale=(-50, 50)), kind("abc", scale=(-50 * factor, 50 * factor))
+    mine = kind("abc", scale=(-50, 50))
+    theirs = kind("abc", scale=(-50 * factor, 50 * factor))
     assert chosen(mine, rows) == chosen(theirs, other)
 
 
@@ -93,7 +95,8 @@ def test_the_spread_and_the_range_by_hand():
     assert (scale.spread, scale.unit(0.0)) == (40.0, 0.25)
     scale.see(10.0)  # 0 from the mean 10: mean deviation 40 / 3
     assert (scale.spread, scale.unit(0.0)) == (pytest.approx(80 / 3), 0.25)
-    for value in (10.0, 10.0, 10.0, 10.0, 10.0, 10.0):  # after 8 values the first three are forgotten: all others are equal
+    # after 8 values the first three are forgotten: all others are equal
+    for value in (10.0, 10.0, 10.0, 10.0, 10.0, 10.0):
         scale.see(value)
     assert (scale.spread, scale.unit(7.0)) == (1.0, 0.5)
     assert Scale((0, 4)).unit(9.0) == 1.0
@@ -109,7 +112,8 @@ def recent(t):
 
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=70))
 def test_the_scale_equals_brute_force_on_the_whole_history(values):
-    scale, deviations = Scale("auto"), []
+    scale = Scale("auto")
+    deviations = []
     for t, value in enumerate(values, 1):
         scale.see(float(value))
         before = values[recent(t) - 1 : t - 1]
@@ -119,7 +123,8 @@ def test_the_scale_equals_brute_force_on_the_whole_history(values):
         deviation = sum(counting) / len(counting)
         assert scale.spread == pytest.approx(2 * deviation if deviation else 1.0)
         known = values[recent(t) - 1 : t]
-        low, high = max(min(known), mean - 4 * deviation), min(max(known), mean + 4 * deviation)
+        low = max(min(known), mean - 4 * deviation)
+        high = min(max(known), mean + 4 * deviation)
         for probe in (-500, 0, value):
             expected = min(max((probe - low) / (high - low), 0), 1) if high - low > 1e-9 else 0.5
             assert scale.unit(probe) == pytest.approx(expected, abs=1e-6)
@@ -127,7 +132,8 @@ def test_the_scale_equals_brute_force_on_the_whole_history(values):
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
 def test_a_saved_scale_continues(values):
-    scale, twin = Scale("auto"), Scale("auto")
+    scale = Scale("auto")
+    twin = Scale("auto")
     for value in values:
         scale.see(value)
     twin.load_state_dict(json.loads(json.dumps(scale.state_dict(), allow_nan=False)))
@@ -148,11 +154,12 @@ EXAMPLES = {
 @pytest.mark.parametrize("example", EXAMPLES)
 @pytest.mark.parametrize("kind", [SSBAS, ESBAS])
 def test_outliers_do_not_decide_who_acts(kind, example):
-    """The best arm gets nine tenths of the last 1,000 of 3,000 rounds, whatever happened at the start."""
+    """The best arm gets nine tenths of the last 1,000 of 3,000 rounds after any start."""
     means, deviation, first = EXAMPLES[example]
     best = 0
     for seed in range(2):
-        rng, selector = np.random.default_rng(seed), kind("abc", seed=seed)
+        rng = np.random.default_rng(seed)
+        selector = kind("abc", seed=seed)
         for number in range(3000):
             choice = selector.ask()
             value = means["abc".index(choice.arm)] + deviation * rng.normal()
@@ -161,7 +168,11 @@ def test_outliers_do_not_decide_who_acts(kind, example):
     assert best / 2000 >= 0.9
 
 
-@pytest.mark.parametrize("scale", ["automatic", (1, 1), (2, 1), (0, math.inf), (0, math.nan), (1,), (0, 1, 2), 3])
+@pytest.mark.parametrize(
+    "scale", ["automatic", (1, 1), (2, 1), (0, math.inf), (0, math.nan), (1,), (0, 1, 2), 3]
+)
 def test_a_bad_scale_is_refused(scale):
-    with pytest.raises(InvalidValueError, match=r'scale is "auto", None or .low, high. with low < high'):
+    with pytest.raises(
+        InvalidValueError, match=r'`scale` must be "auto", None or .low, high. with low < high'
+    ):
         SSBAS("ab", scale=scale)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from store.servers import postgresql
+from studies.servers import postgresql
 
 
 @pytest.fixture

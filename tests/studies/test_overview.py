@@ -7,8 +7,8 @@ import pytest
 
 import esbas
 from esbas.errors import StoreError
-from esbas.store import open_store
-from esbas.store.overview import overview
+from esbas.studies import open_store
+from esbas.studies.overview import overview
 
 
 def summed(url, name="support", **options):
@@ -20,7 +20,7 @@ def summed(url, name="support", **options):
 
 
 def test_totals_are_those_of_the_events(url, monkeypatch):
-    monkeypatch.setattr("esbas.store.overview.CHUNK", 7)  # several statements
+    monkeypatch.setattr("esbas.studies.overview.CHUNK", 7)  # several statements
     study = esbas.open_study(url, "support", selector="uniform", arms=["a", "b"])
     with study:
         for k in range(30):
@@ -33,7 +33,11 @@ def test_totals_are_those_of_the_events(url, monkeypatch):
     assert found.origin == next(event.value for event in events if event.kind == "told")
     assert sum(each.asked for each in found.totals) == 30
     for each in found.totals:
-        own = [event for event in events if event.arm == each.arm and (event.number - 1) // 4 == each.part]
+        own = [
+            event
+            for event in events
+            if event.arm == each.arm and (event.number - 1) // 4 == each.part
+        ]
         values = [event.value - found.origin for event in own if event.kind == "told"]
         assert each.asked == sum(event.kind == "asked" for event in own)
         assert each.told == len(values)
@@ -48,7 +52,10 @@ def test_a_study_without_events_and_one_with_values_that_have_no_squares(url):
         study.tell(study.ask(), 2.0)
     found = summed(url, parts=1)
     assert (found.width, found.origin) == (2, 2.0)
-    assert (sum(each.asked for each in found.totals), sum(each.told for each in found.totals)) == (2, 1)
+    assert (sum(each.asked for each in found.totals), sum(each.told for each in found.totals)) == (
+        2,
+        1,
+    )
 
 
 @pytest.mark.parametrize("change", ["number = 'x'", "value = 'x'", "arm = NULL"])
@@ -58,5 +65,5 @@ def test_a_damaged_log_is_one_sentence(change, url, tmp_path):
     with sqlite3.connect(tmp_path / "studies.db") as database:
         database.execute(f"UPDATE esbas_event SET {change} WHERE kind = 'told'")
     database.close()
-    with pytest.raises(StoreError, match="must be whole"):
+    with pytest.raises(StoreError, match="An event of the log is damaged"):
         summed(url, parts=10)

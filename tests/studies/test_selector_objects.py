@@ -16,7 +16,9 @@ NEW = {
     "esbas with another bandit": lambda: esbas.ESBAS(ARMS, bandit=KLUCB),
     "recommended": lambda: esbas.default_selector(ARMS, seed=5),
     "recommended for epochs": lambda: esbas.default_selector(ARMS, online=False, seed=5),
-    "a bandit with parameters": lambda: BanditSelector(ARMS, bandit=partial(UCB1, xi=2.0), scale=None, epochs=[7]),
+    "a bandit with parameters": lambda: BanditSelector(
+        ARMS, bandit=partial(UCB1, xi=2.0), scale=None, epochs=[7]
+    ),
     "shared evidence": lambda: SharedEvidence(ARMS, epochs=[20], seed=2),
     "uniform": lambda: Uniform(ARMS, seed=4),
     "fixed": lambda: Fixed(ARMS, arm="c"),
@@ -46,7 +48,7 @@ def test_the_name_and_the_object_are_the_same_selector(tmp_path):
     url = f"sqlite:///{tmp_path}/bot.db"
     esbas.open_study(url, "it", selector="ssbas", arms=ARMS, seed=2).close()
     esbas.open_study(url, "it", selector=esbas.SSBAS(ARMS, seed=2)).close()
-    with pytest.raises(esbas.errors.StudyError, match="a study keeps the selector"):
+    with pytest.raises(esbas.errors.StudyError, match="A study keeps the selector"):
         esbas.open_study(url, "it", selector=esbas.SSBAS(ARMS, seed=3))
 
 
@@ -65,10 +67,16 @@ def changed():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (used, "the selector of a study is new"),
+        (used, "The selector of a study must be new, but this one has made 1 choice"),
         (changed, "was changed"),
-        (lambda: esbas.ESBAS(ARMS, bandit=lambda n, rng: UCB1(n, rng=rng)), "classes that other processes can import"),
-        (lambda: esbas.ESBAS(ARMS, bandit=partial(UCB1, xi=3.0)), "has its default parameters"),
+        (
+            lambda: esbas.ESBAS(ARMS, bandit=lambda n, rng: UCB1(n, rng=rng)),
+            "classes that other processes can import",
+        ),
+        (
+            lambda: esbas.ESBAS(ARMS, bandit=partial(UCB1, xi=3.0)),
+            "must have its default parameters",
+        ),
         (lambda: 7, "a name, plain data or a selector"),
     ],
 )

@@ -7,10 +7,10 @@ import pytest
 
 import esbas
 from esbas.errors import StoreError, StudyError
-from esbas.store import copy_study, open_store, replay
-from esbas.store.overview import overview
-from store.study_rules import RULES
-from store.working import kill_often
+from esbas.studies import copy_study, open_store, replay
+from esbas.studies.overview import overview
+from studies.study_rules import RULES
+from studies.working import kill_often
 
 pytestmark = pytest.mark.services
 
@@ -40,7 +40,7 @@ def test_a_study_survives_a_crash_of_the_server(server, database):
     with esbas.open_study(database, "study", selector="ssbas", arms=["a", "b"]) as study:
         choice = study.ask(key="first")
         server.stop()
-        with pytest.raises(StoreError, match="PostgreSQL must be reachable"):
+        with pytest.raises(StoreError, match="PostgreSQL cannot be reached"):
             study.tell(choice, 1.0, key="second")
         server.start()
         study.tell(choice, 1.0, key="second")
@@ -50,17 +50,21 @@ def test_a_study_survives_a_crash_of_the_server(server, database):
 
 
 def test_copies_between_stores_have_the_same_log(url, database):
-    with esbas.open_study(url, "study", selector="exp3", arms=["ä", "b'; DROP TABLE esbas_event"]) as study:
+    with esbas.open_study(
+        url, "study", selector="exp3", arms=["ä", "b'; DROP TABLE esbas_event"]
+    ) as study:
         for number in range(60):
-            study.tell(study.ask(context=[number / 7, float("nan")], key=f"{number}"), number % 3 / 7)
+            study.tell(
+                study.ask(context=[number / 7, float("nan")], key=f"{number}"), number % 3 / 7
+            )
         log = [event[:-1] for event in study.history()]
     stores = open_store(url), open_store(database)
     assert copy_study(stores[0], "study", stores[1]) == 120
     assert copy_study(stores[1], "study", stores[0], new_name="back") == 120
-    with pytest.raises(StudyError, match="a copy must have a new name"):
+    with pytest.raises(StudyError, match="There is already a study"):
         copy_study(stores[0], "study", stores[1])
-    for place, name in ((database, "study"), (url, "back")):
-        with esbas.open_study(place, name) as copy:
+    for location, name in ((database, "study"), (url, "back")):
+        with esbas.open_study(location, name) as copy:
             assert [event[:-1] for event in copy.history()] == log
             assert replay(copy).difference is None
             copy.ask()
@@ -70,11 +74,14 @@ def test_copies_between_stores_have_the_same_log(url, database):
 
 def test_a_log_is_summed_up_alike_in_both_databases(url, database):
     found = []
-    for place in (url, database):
-        with esbas.open_study(place, "study", selector="uniform", arms=["a", "b"], seed=1) as study:
+    for location in (url, database):
+        with esbas.open_study(
+            location, "study", selector="uniform", arms=["a", "b"], seed=1
+        ) as study:
             for number in range(40):
-                study.tell(study.ask(), 1e200 if number == 20 else number % 7 / 2)  # sums of halves are exact
-        store = open_store(place)
+                # Sums of halves are exact
+                study.tell(study.ask(), 1e200 if number == 20 else number % 7 / 2)
+        store = open_store(location)
         found.append(overview(store, store.get("study").id, parts=10))
         store.close()
     assert found[0] == found[1]
@@ -82,13 +89,14 @@ def test_a_log_is_summed_up_alike_in_both_databases(url, database):
 
 
 def test_a_database_without_tables_is_no_store(database):
-    with pytest.raises(StoreError, match="a store must exist"):
+    with pytest.raises(StoreError, match="There is no store at"):
         open_store(database, create=False)
 
 
 def test_a_server_that_is_not_there_is_one_sentence():
     with pytest.raises(
-        StoreError, match=r"PostgreSQL must be reachable, but 'postgresql://me@127\.0\.0\.1:1/db' is not"
+        StoreError,
+        match=r"PostgreSQL cannot be reached at 'postgresql://me@127\.0\.0\.1:1/db'",
     ) as caught:
         open_store("postgresql://me:secret@127.0.0.1:1/db")
     assert "secret" not in str(caught.value)

@@ -13,7 +13,9 @@ def broken(method, change, base=UCB1):
     """A subclass of `base` with one method replaced by `change(original, self, ...)`."""
 
     def replaced(self, *arguments, **keywords):
-        return change(lambda *a, **k: getattr(base, method)(self, *a, **k), self, *arguments, **keywords)
+        return change(
+            lambda *a, **k: getattr(base, method)(self, *a, **k), self, *arguments, **keywords
+        )
 
     replaced.__name__ = method
     return type("Broken", (base,), {method: replaced})
@@ -33,7 +35,8 @@ def update_first(original, self, arm, reward, *, pull=None):
     original(arm, reward, pull=pull)
     if self.memory.total > 1:
         first = self.memory.arms[0]
-        first.mean, first.rewards = reward, max(first.rewards, 1)
+        first.mean = reward
+        first.rewards = max(first.rewards, 1)
 
 
 def update_on_reset_rounds(original, self, arm, reward, *, pull=None):
@@ -137,7 +140,10 @@ def raising(original, self, *arguments, **keywords):
         (
             "choose",
             chance,
-            "two bandits with the same seed chose differently|later choices differ|an arm that choose returned in",
+            (
+                "two bandits with the same seed chose differently|later choices differ|"
+                "an arm that choose returned in"
+            ),
         ),
         ("update", update_first, "arm 0 has the mean"),
         ("update", update_on_reset_rounds, "had an effect"),
@@ -149,14 +155,22 @@ def raising(original, self, *arguments, **keywords):
         ("remove_arm", remove_any, r"remove_arm\(-1\) was accepted"),
         ("add_arm", add_none, "n_arms is 3 after an arm was added to 3"),
         ("pull", pull_any, r"pull\(-1\) was accepted"),
-        ("state_dict", state_of_arrays, "raised TypeError: Object of type ndarray is not JSON serializable"),
+        (
+            "state_dict",
+            state_of_arrays,
+            "raised TypeError: Object of type ndarray is not JSON serializable",
+        ),
         ("state_dict", half_state, "raised|differ"),
         ("load_state_dict", forgetful_load, "state_dict differs in a new bandit that loaded it"),
         ("indices", drawing_indices, "drew random numbers"),
         ("indices", nan_indices, "indices are"),
         ("add_arm", raising, "raised NotImplementedError: later"),
         ("pull", pull_without_probability, "raised TypeError: .*'probability'"),
-        ("propensity", constant_propensity, r"propensity\(0, None\) is 0.5 for an arm that choose returned in 1000 of 1000"),
+        (
+            "propensity",
+            constant_propensity,
+            r"propensity\(0, None\) is 0.5 for an arm that choose returned in 1000 of 1000",
+        ),
         ("propensity", drawing_propensity, "drew random numbers"),
     ],
 )
@@ -168,9 +182,24 @@ def test_a_broken_bandit_is_found(method, change, message):
 @pytest.mark.parametrize(
     ("base", "method", "change", "message"),
     [
-        (Exp3, "propensity", propensity_among_all, r"propensity\(\d, \[0, 2\]\) is .* for an arm that choose returned in"),
-        (UniformBandit, "propensity", negative_propensity, r"propensity\(\d, None\) is -.* for a chosen arm"),
-        (Exp3, "pull", pull_of_another_probability, r"pull\(arm\) differs from pull\(arm, probability=propensity\(arm\)\)"),
+        (
+            Exp3,
+            "propensity",
+            propensity_among_all,
+            r"propensity\(\d, \[0, 2\]\) is .* for an arm that choose returned in",
+        ),
+        (
+            UniformBandit,
+            "propensity",
+            negative_propensity,
+            r"propensity\(\d, None\) is -.* for a chosen arm",
+        ),
+        (
+            Exp3,
+            "pull",
+            pull_of_another_probability,
+            r"pull\(arm\) differs from pull\(arm, probability=propensity\(arm\)\)",
+        ),
     ],
 )
 def test_a_random_bandit_with_wrong_probabilities_is_found(base, method, change, message):
@@ -199,7 +228,10 @@ def test_a_bandit_without_the_right_arms_is_found():
         def __init__(self, n_arms, *, rng=None):
             super().__init__(n_arms + 1, rng=rng)
 
-    with pytest.raises(ContractError, match=r"Wide must keep the rule 'A new bandit has n_arms arms.*n_arms is 2 and not 1"):
+    with pytest.raises(
+        ContractError,
+        match=r"Wide must keep the rule 'A new bandit has n_arms arms.*n_arms is 2 and not 1",
+    ):
         check_bandit(Wide)
 
 
@@ -212,7 +244,8 @@ def test_the_check_is_deterministic():
             return seen[-1]
 
     check_bandit(Watched)
-    first, seen[:] = list(seen), []
+    first = list(seen)
+    seen[:] = []
     check_bandit(Watched)
     assert seen == first
     assert issubclass(Watched, Bandit)

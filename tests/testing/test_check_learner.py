@@ -106,8 +106,13 @@ def by_itself(policy):
 
 
 def with_log_probs(policy, log_probs):
-    """The policy with other log-probabilities, without `act_with_log_prob`, which would contradict them."""
-    return SimpleNamespace(act=policy.act, log_probs=lambda observations, actions: np.array(log_probs(actions), float))
+    """The policy with other log-probabilities, without `act_with_log_prob`.
+
+    It would contradict them.
+    """
+    return SimpleNamespace(
+        act=policy.act, log_probs=lambda observations, actions: np.array(log_probs(actions), float)
+    )
 
 
 def too_likely(policy):
@@ -135,7 +140,9 @@ def contradicting(policy):
 
 
 def other_draws(policy):
-    return SimpleNamespace(act=policy.act, act_with_log_prob=lambda observation, rng: (rng.integers(9) * 0 + 1, 0.0))
+    return SimpleNamespace(
+        act=policy.act, act_with_log_prob=lambda observation, rng: (rng.integers(9) * 0 + 1, 0.0)
+    )
 
 
 def other_number(policy):
@@ -158,20 +165,20 @@ def no_method(policy):
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (Wide, "raised SpaceError: the observation_space of learner 'q'"),
+        (Wide, "raised SpaceError: The observation_space of learner 'q'"),
         (Undecided, "stationary is None"),
         (Halved, "it has only one of state_dict and load_state_dict"),
         (Moody, "it acted differently"),
         (Lazy, "it is stationary, but acted differently after learning"),
         (Copyist, "a learner that had learnt before that loaded the state acted differently"),
-        (Pickled, "raised SaveFileError: plain data and arrays can be saved, but got object"),
+        (Pickled, "raised SaveFileError: Plain data and arrays can be saved, but got object"),
         (Lucky, "two learners that saw the same data acted differently"),
         (Picky, "raised ValueError: nothing is new"),
         (Greedy, "the set had 6 trajectories and now has 8"),
     ],
 )
 def test_a_broken_learner_is_found(learner, message):
-    with pytest.raises(ContractError, match=f"^learner 'q' must keep the rule .*, but {message}"):
+    with pytest.raises(ContractError, match=f"^Learner 'q' must keep the rule .*, but {message}"):
         check_learner(learner, Corridor())
 
 
@@ -193,26 +200,32 @@ def test_a_broken_learner_is_found(learner, message):
 )
 def test_a_broken_policy_is_found(change, message, monkeypatch):
     monkeypatch.setitem(globals(), "twist", change)
-    with pytest.raises(ContractError, match=f"^learner 'q' must keep the rule .*, but {message}"):
+    with pytest.raises(ContractError, match=f"^Learner 'q' must keep the rule .*, but {message}"):
         check_learner(Twisted, Corridor())
 
 
 def test_an_object_that_is_not_a_learner_is_found():
-    with pytest.raises(ContractError, match=r"learner 'the learner' must keep the rule .* raised InvalidValueError"):
+    with pytest.raises(
+        ContractError, match=r"Learner 'the learner' must keep the rule .* raised InvalidValueError"
+    ):
         check_learner(object, Corridor())
 
 
 def test_policies_can_be_checked_alone():
     check_policy(lambda: RandomPolicy(Corridor().action_space), Corridor())
     check_policy(Learner().policy, Corridor())
-    with pytest.raises(ContractError, match=r"SimpleNamespace must keep the rule .*, but it took action 2"):
+    with pytest.raises(
+        ContractError, match=r"SimpleNamespace must keep the rule .*, but it took action 2"
+    ):
         check_policy(lambda: outside(None), Corridor())
 
 
 def test_objectives_can_be_checked():
     check_objective(esbas.total_return(), Corridor())
     check_objective(len, Corridor())
-    with pytest.raises(ContractError, match=r"objective '<lambda>' must keep the rule .* raised InvalidValueError"):
+    with pytest.raises(
+        ContractError, match=r"Objective '<lambda>' must keep the rule .* raised InvalidValueError"
+    ):
         check_objective(lambda trajectory: math.nan, Corridor())
     values = iter(range(100))
     with pytest.raises(ContractError, match=r"the value of one trajectory was 0.0, then 1.0"):

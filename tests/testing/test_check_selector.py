@@ -12,7 +12,9 @@ from esbas.testing import check_selector
 
 def broken(method, change, base=ESBAS):
     def replaced(self, *arguments, **keywords):
-        return change(lambda *a, **k: getattr(base, method)(self, *a, **k), self, *arguments, **keywords)
+        return change(
+            lambda *a, **k: getattr(base, method)(self, *a, **k), self, *arguments, **keywords
+        )
 
     replaced.__name__ = method
     return type("Broken", (base,), {method: replaced})
@@ -129,10 +131,18 @@ def add_elsewhere(original, self, name, *, stationary=False):
         ("withdraw", withdraw_never, "open_choices is"),
         ("remove_arm", remove_anything, r"remove_arm\('second'\) was accepted"),
         ("explain", explain_and_count, r"explain\(\) changed it"),
-        ("explain", explain_little, r"explain\(\) says {'pulls': 1} about 'first'"),
+        ("explain", explain_little, r"explain\(\) reports {'pulls': 1} for 'first'"),
         ("explain", explain_wrong, "reports . open choices"),
-        ("state_dict", state_with_set, "raised TypeError: Object of type set is not JSON serializable"),
-        ("load_state_dict", load_without_generator, "state_dict differs in a new selector that loaded it"),
+        (
+            "state_dict",
+            state_with_set,
+            "raised TypeError: Object of type set is not JSON serializable",
+        ),
+        (
+            "load_state_dict",
+            load_without_generator,
+            "state_dict differs in a new selector that loaded it",
+        ),
         ("add_arm", add_elsewhere, r"arms is \('fourth', 'first', 'second', 'third'\)"),
     ],
 )

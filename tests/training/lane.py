@@ -12,11 +12,16 @@ CELLS = 5
 class Lane(gym.Env[int, int]):
     """Action 1 goes right, action 0 left; the last cell gives reward 1 and ends the episode."""
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 10}
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["human", "rgb_array", "ansi"],
+        "render_fps": 10,
+    }
 
     def __init__(self, render_mode: str | None = None) -> None:
-        self.observation_space, self.action_space = gym.spaces.Discrete(CELLS), gym.spaces.Discrete(2)
-        self.render_mode, self._cell = render_mode, 0
+        self.observation_space = gym.spaces.Discrete(CELLS)
+        self.action_space = gym.spaces.Discrete(2)
+        self.render_mode = render_mode
+        self._cell = 0
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
@@ -53,7 +58,9 @@ class LaneWithoutPygame(Lane):
         return super().reset(seed=seed)
 
     def render(self) -> Any:
-        raise DependencyNotInstalled('pygame is not installed, run `pip install "gymnasium[classic-control]"`')
+        raise DependencyNotInstalled(
+            'pygame is not installed, run `pip install "gymnasium[classic-control]"`'
+        )
 
 
 class CrashingLane(Lane):

@@ -1,4 +1,4 @@
-"""Learners with metrics and policy states, and callbacks, for the tests of names such as `training.observed:Counting`."""
+"""Learners with metrics and policy states, and callbacks, for the tests of `module:Class`."""
 
 import json
 from pathlib import Path
@@ -11,12 +11,14 @@ from esbas.training import Callback
 
 
 class Counting:
-    """Counts transitions. Its policy is one number per action; its optimiser is the count."""
+    """Counts transitions. Its policy is one number per action; its optimizer is the count."""
 
     stationary = False
 
     def __init__(self, name: str, *, action_space: Any, width: int = 1) -> None:
-        self.name, self.seen, self.weights = name, 0, np.zeros((width, int(action_space.n)))
+        self.name = name
+        self.seen = 0
+        self.weights = np.zeros((width, int(action_space.n)))
 
     def step(self, transition):
         self.seen += 1
@@ -69,7 +71,7 @@ class Logger(Callback):
         self._log("episode", number=record.number, steps=steps)
 
     def on_status(self, status):
-        metrics = {member.name: dict(member.metrics) for member in status.members}
+        metrics = {learner.name: dict(learner.metrics) for learner in status.learners}
         self._log("status", steps=status.steps, current=status.current, metrics=metrics)
 
     def on_end(self, *, finished):

@@ -13,7 +13,8 @@ class Wandering:
     stationary = False
 
     def __init__(self, name: str, *, action_space: Any, seed: int) -> None:
-        self.name, self._actions = name, int(action_space.n)
+        self.name = name
+        self._actions = int(action_space.n)
         self._rng = seeding.generator(seed, name)
         self.seen = 0
 

@@ -9,9 +9,13 @@ from esbas.learners import Constant
 class Steady(Constant):
     """Always takes the same action."""
 
-    def __init__(self, name: str, *, action_space: Any, seed: int, action: int = 0, label: str | None = None) -> None:
+    def __init__(
+        self, name: str, *, action_space: Any, seed: int, action: int = 0, label: str | None = None
+    ) -> None:
         super().__init__(name, lambda _: action)
-        self.space, self.seed, self.label = action_space, seed, label
+        self.space = action_space
+        self.seed = seed
+        self.label = label
 
 
 class Plainest(Constant):

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from esbas import archive
-from esbas.training import main
-from esbas.training.commands import train
+import esbas
+from esbas._internal import archive
+from esbas.specs.envs import make_with_wrappers
+from esbas.training import Plan, TrainingConfig
+from esbas.training.runs.plan import make_plan
 
-SMALL = "dqn(hidden=[8], batch=8, learning_starts=20, rate={})"
+SMALL = "dqn(hidden=[8], batch_size=8, learning_starts=20, learning_rate={})"
 OWN = [SMALL.format(0.001), SMALL.format(0.01), "random"]
 FOREIGN = [
     "sb3.dqn(batch_size=8, learning_starts=20, train_freq=2, policy_kwargs={'net_arch': [8]})",
@@ -15,15 +17,34 @@ FOREIGN = [
 ]
 
 
-def words(out, *more, members=OWN, steps=1200):
-    return ["train", "CartPole-v1", "--members", *members, "--steps", str(steps), "--out", str(out), *more]
+def words(out, *more, learners=OWN, steps=1200):
+    return [
+        "train",
+        "CartPole-v1",
+        "--learners",
+        *learners,
+        "--steps",
+        str(steps),
+        "--out",
+        str(out),
+        *more,
+    ]
 
 
-def train_without_report(config):
-    """Train as `esbas train` does, but without tables and figures, which take most of the time of a short training."""
+def train_without_report(*arguments, **options):
+    """Train as `esbas.train` does, but without tables and figures, which take most of the time of a short training."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "publish", lambda *_: None)
-        main(config)
+        patch.setattr("esbas.training.train.write_report", lambda training: None)
+        return esbas.train(*arguments, **options)
+
+
+def plan_of_config(config: TrainingConfig) -> Plan:
+    """The plan of a training with these options, as `esbas.train` makes it."""
+    made, _ = make_with_wrappers(config.env, wrappers=config.wrappers)
+    try:
+        return make_plan(config, made)
+    finally:
+        made.close()
 
 
 def numbers(out, seed=0):

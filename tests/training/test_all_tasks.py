@@ -1,4 +1,4 @@
-"""Every command line under "One command line per task" in docs/tasks.md starts, here with a small budget."""
+"""Every command line under "One command line per environment" in docs/environments.md starts, here with a small budget."""
 
 import re
 import shlex
@@ -11,16 +11,39 @@ import pytest
 from esbas import cli
 from esbas.training.runs.episode_log import read_episodes
 
-with warnings.catch_warnings(action="ignore"):  # Box2D crashes if a warning during its import is an error
+# Box2D crashes if a warning during its import is an error
+with warnings.catch_warnings(action="ignore"):
     import Box2D  # noqa: F401
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "tasks.md").read_text("utf-8")
-SECTION = PAGE.partition("## One command line per task\n")[2].partition("\n## ")[0]
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "environments.md").read_text("utf-8")
+SECTION = PAGE.partition("## One command line per environment\n")[2].partition("\n## ")[0]
 COMMANDS = re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)[0].splitlines()
-SHORT = ["--env-kwargs", "max_episode_steps=8", "--steps", "10", "--no-tensorboard", "--out", "here"]
+SHORT = [
+    "--env-kwargs",
+    "max_episode_steps=8",
+    "--steps",
+    "10",
+    "--no-tensorboard",
+    "--out",
+    "here",
+]
 TASKS = [
-    *("Acrobot-v1", "LunarLander-v3", "Taxi-v", "FrozenLake-v1", "MiniGrid-Empty-5x5", "Blackjack-v1", "CliffWalking-v"),
-    *("Pendulum-v1", "MountainCarContinuous-v0", "DiscreteActions", "my_task.py", "ALE/Breakout-v5"),
+    *(
+        "Acrobot-v1",
+        "LunarLander-v3",
+        "Taxi-v",
+        "FrozenLake-v1",
+        "MiniGrid-Empty-5x5",
+        "Blackjack-v1",
+        "CliffWalking-v",
+    ),
+    *(
+        "Pendulum-v1",
+        "MountainCarContinuous-v0",
+        "Levers",
+        "my_task.py",
+        "ALE/Breakout-v5",
+    ),
 ]
 
 
@@ -31,7 +54,8 @@ def _folder(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "my_task", raising=False)
     (code,) = re.findall(r"```python\n(# my_task.py\n.*?)```", SECTION, re.DOTALL)
     (tmp_path / "my_task.py").write_text(code)
-    monkeypatch.setattr("esbas.training.commands.train.publish", lambda *_: None)  # figures are tested elsewhere
+    # figures are tested elsewhere
+    monkeypatch.setattr("esbas.training.train.write_report", lambda *_: None)
     yield
     sys.modules.pop("my_task", None)
 

@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 from esbas import cli
-from esbas.training import Train
+from esbas.training import TrainingConfig
+from training.programs import plan_of_config
 
 WAIT = 300.0  # seconds: the machine may be busy
 EXTRAS = {"dqn(device='mps')": "deep", "sb3.dqn": "sb3", "fqi": "sklearn", "d3rlpy.dqn": "d3rlpy"}
@@ -22,7 +23,7 @@ out, *members = sys.argv[1:]
 for task in ("FrozenLake-v1", "CartPole-v1"):  # tables, and DQNs with dense networks
     assert esbas.cli.main(["train", task, "--episodes", "20", "--out", f"{out}/{task}"]) == 0
 for member in members:
-    assert esbas.cli.main(["train", "CartPole-v1", "--members", member, "--out", f"{out}/{member}"]) == 2
+    assert esbas.cli.main(["train", "CartPole-v1", "--learners", member, "--out", f"{out}/{member}"]) == 2
 assert "torch" not in sys.modules
 """
 
@@ -39,20 +40,36 @@ def test_the_base_install_trains_the_default_portfolios_and_names_the_extras_of_
     note, same, *errors = [line for line in done.stderr.splitlines() if line.startswith("esbas: ")]
     assert note == same
     assert "note: " in note
-    assert "it is not installed: pip install tensorboard (part of 'esbas[deep]'), or use --no-tensorboard" in note
+    assert (
+        "it is not installed: pip install tensorboard (part of 'esbas[deep]'), or use --no-tensorboard"
+        in note
+    )
     for error, extra in zip(errors, EXTRAS.values(), strict=True):
-        assert error.endswith(f"pip install 'esbas[{extra}]'")
+        assert error.endswith(f"pip install 'esbas[{extra}]'.")
 
 
 def test_the_device_is_that_of_members_that_have_one_and_do_not_set_it():
     members = "training.observed:Placed", "training.observed:Placed(device='mps')", "random"
-    config = Train("CartPole-v1", members=members, steps=10, device="cpu")
-    assert config.options()["device"] == "cpu"
-    learners = config.plan(config.recipe()).start(0).learners
+    config = TrainingConfig("CartPole-v1", learners=members, steps=10, device="cpu")
+    assert config.to_plain()["device"] == "cpu"
+    learners = plan_of_config(config).start(0).learners
     assert [getattr(learner, "device", None) for learner in learners] == ["cpu", "mps", None]
-    assert "device" not in Train("CartPole-v1").options()
 
 
 def test_a_device_for_members_without_devices_is_refused(capsys, tmp_path):
-    assert cli.main(["train", "CartPole-v1", "--members", "random", "--device", "cuda", "--out", str(tmp_path / "it")]) == 2
-    assert "a member has the option 'device'" in capsys.readouterr().err
+    assert (
+        cli.main(
+            [
+                "train",
+                "CartPole-v1",
+                "--learners",
+                "random",
+                "--device",
+                "cuda",
+                "--out",
+                str(tmp_path / "it"),
+            ]
+        )
+        == 2
+    )
+    assert "No learner has the option `device`" in capsys.readouterr().err

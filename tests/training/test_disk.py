@@ -42,17 +42,22 @@ def assert_one_sentence(errors, *parts):
 def whole(tmp_path_factory):
     """An uninterrupted training."""
     out = tmp_path_factory.mktemp("disk") / "whole"
-    assert cli.main(words(out, "--no-tensorboard", members=OWN[-1:], steps=4000)) == 0
+    assert cli.main(words(out, "--no-tensorboard", learners=OWN[-1:], steps=4000)) == 0
     return out
 
 
 @pytest.mark.parametrize("size", [100, 3000, 12_000, 60_000], ids=lambda size: f"{size} bytes")
 def test_a_training_on_a_full_disk_continues(whole, tmp_path, size):
     out = tmp_path / "it"
-    command = words(out, "--checkpoint-every", "0", members=OWN[-1:], steps=4000)
+    command = words(out, "--checkpoint-every", "0", learners=OWN[-1:], steps=4000)
     full = limited("RLIMIT_FSIZE", size, *command)
     assert full.returncode == 2, full.stderr
-    assert_one_sentence(full.stderr, str(out), "the file is larger than this process may write: raise the limit", "try again")
+    assert_one_sentence(
+        full.stderr,
+        str(out),
+        "the file is larger than this process may write: raise the limit",
+        "try again",
+    )
     assert cli.main([*command, "--no-tensorboard"]) == 0
     assert_same(numbers(whole), numbers(out))
     assert not list(out.rglob("*.tmp"))
@@ -61,10 +66,25 @@ def test_a_training_on_a_full_disk_continues(whole, tmp_path, size):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_folder_deleted_during_a_training(tmp_path, capsys, monkeypatch, jobs):
     out = tmp_path / "it"
-    program = words(out, "--no-tensorboard", "--checkpoint-every", "0", "--seeds", "0", "1", "--jobs", jobs, steps=10**9)
+    program = words(
+        out,
+        "--no-tensorboard",
+        "--checkpoint-every",
+        "0",
+        "--seeds",
+        "0",
+        "1",
+        "--jobs",
+        jobs,
+        steps=10**9,
+    )
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "esbas", *program], stdout=log, stderr=log, start_new_session=True, cwd=tmp_path
+            [sys.executable, "-m", "esbas", *program],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=tmp_path,
         )
     try:
         while process.poll() is None and not (out / "runs" / "seed-0" / "clock.json").exists():
@@ -77,13 +97,15 @@ def test_a_folder_deleted_during_a_training(tmp_path, capsys, monkeypatch, jobs)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    assert_one_sentence((tmp_path / "log").read_text(), "the folder does not exist any more: restore the folder")
+    assert_one_sentence(
+        (tmp_path / "log").read_text(), "the folder does not exist any more: restore the folder"
+    )
 
 
 @pytest.mark.services
 def test_too_many_open_files(whole, tmp_path):
     out = tmp_path / "it"
-    command = words(out, "--no-tensorboard", members=OWN[-1:], steps=4000)
+    command = words(out, "--no-tensorboard", learners=OWN[-1:], steps=4000)
     codes = set()
     for size in (4, 6, 8, 10, 12):
         few = limited("RLIMIT_NOFILE", size, *command)
@@ -98,14 +120,14 @@ def test_too_many_open_files(whole, tmp_path):
 def test_a_file_in_the_place_of_a_folder(tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        assert cli.main(words(out, "--no-tensorboard", steps=50, members=["random"])) == 2
-        assert_one_sentence(capsys.readouterr().err, "must be a folder that can be written to", "give another --out")
+        assert cli.main(words(out, "--no-tensorboard", steps=50, learners=["random"])) == 2
+        assert_one_sentence(capsys.readouterr().err, str(tmp_path / "file"))
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_read_only_folder(tmp_path, capsys, monkeypatch):
     out = tmp_path / "it"
-    command = words(out, "--no-tensorboard", steps=50, members=["random"])
+    command = words(out, "--no-tensorboard", steps=50, learners=["random"])
     assert cli.main(command) == 0
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     writing = os.O_WRONLY | os.O_RDWR
@@ -128,7 +150,7 @@ def test_a_read_only_folder(tmp_path, capsys, monkeypatch):
 
 def test_a_portfolio_is_never_half_written(tmp_path, monkeypatch, capsys):
     out = tmp_path / "it"
-    command = words(out, "--no-tensorboard", steps=50, members=["random"])
+    command = words(out, "--no-tensorboard", steps=50, learners=["random"])
     real = os.fsync
 
     def full(descriptor):
@@ -138,14 +160,17 @@ def test_a_portfolio_is_never_half_written(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr("os.fsync", full)
     assert cli.main(command) == 2
-    assert_one_sentence(capsys.readouterr().err, "portfolio.toml' must be readable and writable, but the disk is full")
+    assert_one_sentence(
+        capsys.readouterr().err,
+        "portfolio.toml' must be readable and writable, but the disk is full",
+    )
     assert not (out / "portfolio.toml").exists()
     assert cli.main(["resume", str(out)]) == 2
-    assert "it has no portfolio.toml: `esbas train CartPole-v1" in capsys.readouterr().err
+    assert "is not the folder of a training" in capsys.readouterr().err
     monkeypatch.undo()
     assert cli.main(command) == 0
-    (out / "portfolio.toml").write_text("")  # as esbas 0.1 left it when it was killed
-    assert cli.main(command) == 0
+    # what was left does not keep the training from its folder
+    assert not (tmp_path / "it-2").exists()
     assert cli.main(["resume", str(out), "--no-tensorboard"]) == 0
 
 
@@ -165,7 +190,16 @@ def test_a_part_that_cannot_be_read_is_not_run_again(tmp_path, monkeypatch):
 def test_a_deleted_current_folder(tmp_path):
     code = "import os, shutil, sys; os.chdir(sys.argv.pop(1)); os.rmdir(os.getcwd()); from esbas.cli import program; program()"
     (tmp_path / "gone").mkdir()
-    command = [sys.executable, "-c", code, str(tmp_path / "gone"), "train", "CartPole-v1", "--members", "random"]
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        str(tmp_path / "gone"),
+        "train",
+        "CartPole-v1",
+        "--learners",
+        "random",
+    ]
     done = subprocess.run(command, timeout=WAIT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert_one_sentence(done.stderr, "must be a folder that can be written to")
+    assert_one_sentence(done.stderr, "the folder does not exist any more")

@@ -15,26 +15,33 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import esbas
 from esbas import cli
-from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, SaveFileError, UnknownNameError
-from esbas.learners.tabular import Tabular
-from esbas.training import Train, open_folder
-from esbas.training import main as train
-from esbas.training.commands import resume
-from esbas.training.commands.evaluate import Evaluate, main
+from esbas.cli import resume
+from esbas.cli.evaluate import Evaluate, main
+from esbas.errors import (
+    EsbasError,
+    InvalidValueError,
+    MissingExtraError,
+    SaveFileError,
+    UnknownNameError,
+)
+from esbas.learners.tabular.table import Tabular
+from esbas.training import open_folder
 from esbas.training.policies.policy_file import read_policy, write_policy
 from esbas.training.reports.recording import FRAMES, WIDTH, Recording
 from esbas.training.runs.one_run import SaveOptions, train_seed
 from training import lane
 
 SAVING = SaveOptions(tensorboard=False)
-LEARNERS = "tabular_q(rate=0.5, epsilon=1.0)", "tabular_q(rate=0.4, epsilon=1.0)"
-FIRST, SECOND = "tabular Q rate 0.5", "tabular Q rate 0.4"
+LEARNERS = "tabular_q(learning_rate=0.5, epsilon=1.0)", "tabular_q(learning_rate=0.4, epsilon=1.0)"
+FIRST = "tabular Q learning_rate 0.5"
+SECOND = "tabular Q learning_rate 0.4"
 
 
 def trained(folder: Path, task: str = "Lane", **options: Any) -> Path:
-    config = Train(f"tests/{task}-v0", members=LEARNERS, episodes=40, tensorboard=False, out=folder)
-    train(dataclasses.replace(config, **options))
+    settings = {"learners": LEARNERS, "episodes": 40, "tensorboard": False, "out": folder}
+    esbas.train(f"tests/{task}-v0", **settings | options)
     return folder
 
 
@@ -61,21 +68,35 @@ def rewrite(folder: Path, seed: int, episodes: list[tuple[str, float]]) -> None:
     """Replace the log of a run: the learner in control and the value of each episode."""
     path = folder / "runs" / f"seed-{seed}" / "episodes.csv"
     header = path.read_text().splitlines()[0]
-    lines = [f"{number},{10 * number},{arm},{value},10,1,1,0" for number, (arm, value) in enumerate(episodes, 1)]
+    lines = [
+        f"{number},{10 * number},{arm},{value},10,1,1,0"
+        for number, (arm, value) in enumerate(episodes, 1)
+    ]
     path.write_text("\n".join([header, *lines]) + "\n")
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("evaluation.")]
+    files = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith("evaluation.")
+    ]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_the_policy_plays_without_exploration_unless_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_policy_plays_without_exploration_unless_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     main(Evaluate(folder, episodes=7))
-    assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7  # it learnt from random actions
+    # it learnt from random actions
+    assert [float(row["episode length"]) for row in rows(folder)] == [lane.CELLS - 1] * 7
     about = evaluation(folder)
     assert about["results"]["return"] == {"mean": 1.0, "ci95": 0.0, "min": 1.0, "max": 1.0}
-    assert (about["explores"], about["episodes"], about["steps of training"] > 40) == (False, 7, True)
+    assert (about["explores"], about["episodes"], about["steps of training"] > 40) == (
+        False,
+        7,
+        True,
+    )
     assert "7 episodes without exploration" in capsys.readouterr().out
     main(Evaluate(folder, episodes=7, explore=True))
     lengths = np.array([float(row["episode length"]) for row in rows(folder)])
@@ -100,7 +121,9 @@ def rescore(folder: Path, seed: int, **changes: Any) -> None:
     write_policy(path, dataclasses.replace(read_policy(path), **changes))
 
 
-def test_the_best_policy_that_was_kept_plays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_best_policy_that_was_kept_plays(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rewrite(folder, 3, [(SECOND, 1.0)] * 40)  # who was in control does not matter
     rewrite(folder, 4, [(SECOND, 1.0)] * 40)
     for seed, learner, values in ((3, FIRST, (0.5, 0.9)), (4, SECOND, (0.7, 0.6))):
@@ -108,18 +131,21 @@ def test_the_best_policy_that_was_kept_plays(folder: Path, capsys: pytest.Captur
     main(Evaluate(folder, episodes=1))
     about = evaluation(folder)
     assert (about["seed"], about["learner"], about["steps of training"]) == (3, FIRST, 103)
-    assert "the best policy that the training found, after 103 steps" in " ".join(capsys.readouterr().out.split())
+    assert "the best policy that the training found, after 103 steps" in " ".join(
+        capsys.readouterr().out.split()
+    )
     rescore(folder, 3, rescored=())  # not scored again: its run is not finished
     main(Evaluate(folder, episodes=1))
     assert evaluation(folder)["seed"] == 4
     main(Evaluate(folder, episodes=1, seed=3))
     assert evaluation(folder)["seed"] == 3
-    main(Evaluate(folder, episodes=1, member=FIRST, seed=4))
+    main(Evaluate(folder, episodes=1, learner=FIRST, seed=4))
     about = evaluation(folder)
-    assert (about["learner"], about["steps of training"] > 104) == (FIRST, True)  # as it is in the checkpoint
+    # as it is in the checkpoint
+    assert (about["learner"], about["steps of training"] > 104) == (FIRST, True)
 
 
-def test_of_an_objective_to_minimise_the_smallest_is_the_best(tmp_path: Path) -> None:
+def test_of_an_objective_to_minimize_the_smallest_is_the_best(tmp_path: Path) -> None:
     folder = trained(tmp_path / "f", objective="shortest", seeds=(0, 1), episodes=4)
     for seed in (0, 1):
         rescore(folder, seed, rescored=(4.0 + seed,))
@@ -127,7 +153,9 @@ def test_of_an_objective_to_minimise_the_smallest_is_the_best(tmp_path: Path) ->
     assert evaluation(folder)["seed"] == 0
 
 
-def test_without_an_evaluation_the_best_member_is_found_by_playing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_an_evaluation_the_best_learner_is_found_by_playing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for path in folder.glob("runs/*/best.npz"):
         path.unlink()
     rewrite(folder, 3, [(FIRST, 0.5)] * 40)
@@ -135,7 +163,10 @@ def test_without_an_evaluation_the_best_member_is_found_by_playing(folder: Path,
     main(Evaluate(folder, episodes=1))
     assert evaluation(folder)["seed"] == 4  # the run with the best end
     text = " ".join(capsys.readouterr().out.split())
-    assert f"has not evaluated its policies yet. Of all members in the last checkpoint, {FIRST!r} was the best" in text
+    assert (
+        "has not evaluated its policies yet. "
+        f"Of all learners in the last checkpoint, {FIRST!r} was the best" in text
+    )
     (folder / "runs" / "seed-4" / "checkpoint.npz").unlink()
     main(Evaluate(folder, episodes=1))
     assert evaluation(folder)["seed"] == 3
@@ -147,12 +178,19 @@ def test_training_continues_with_the_same_results(folder: Path, tmp_path: Path) 
     for name in ("config.json", "portfolio.toml"):
         shutil.copy(folder / name, half / name)
     count = itertools.count(1)
-    train_seed(open_folder(half).plan, 3, half, saving=SAVING, report=lambda _: None, stop=lambda: next(count) == 15)
+    train_seed(
+        open_folder(half).plan,
+        3,
+        half,
+        saving=SAVING,
+        report=lambda _: None,
+        stop=lambda: next(count) == 15,
+    )
     before = snapshot(half)
     main(Evaluate(half, explore=True, episodes=3))
     assert evaluation(half)["seed"] == 3
     assert snapshot(half) == before
-    resume.main(resume.Resume(half, tensorboard=False))
+    resume.main(resume.Resume(folder=half, tensorboard=False))
     for seed in (3, 4):
         own, whole = (each / "runs" / f"seed-{seed}" / "episodes.csv" for each in (half, folder))
         assert own.read_bytes() == whole.read_bytes()
@@ -174,7 +212,8 @@ def test_the_first_episode_is_recorded(folder: Path, tmp_path: Path) -> None:
 
 
 def test_long_recordings_are_thinned_out_evenly(tmp_path: Path) -> None:
-    recording, rendered = Recording(fps=50), []
+    recording = Recording(fps=50)
+    rendered = []
     for number in range(3 * FRAMES):
         image = np.full((4, 4, 3), number % 256, np.uint8)
         recording.add(lambda number=number, image=image: rendered.append(number) or image)
@@ -194,13 +233,21 @@ def test_texts_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     main(Evaluate(folder, episodes=2, render=True))
     assert capsys.readouterr().out.count("A....\n.A...\n..A..\n...A.\n....A\n") == 2
     with pytest.raises(
-        InvalidValueError, match=r"--video needs a task with render mode rgb_array, but the modes of this task are ansi"
+        InvalidValueError,
+        match="--video needs an environment with render mode rgb_array, "
+        "but the modes of this one are ansi",
     ):
         main(Evaluate(folder, video=tmp_path / "f.gif"))
 
 
-def test_tasks_that_cannot_be_rendered_are_still_evaluated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    expected = {"DarkLane": "", "LaneWithoutPygame": "pip install 'esbas[render]'", "CrashingLane": "OSError: no display"}
+def test_tasks_that_cannot_be_rendered_are_still_evaluated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = {
+        "DarkLane": "",
+        "LaneWithoutPygame": "pip install 'esbas[render]'",
+        "CrashingLane": "OSError: no display",
+    }
     for task, sentence in expected.items():
         folder = trained(tmp_path / task, task)
         capsys.readouterr()
@@ -211,13 +258,17 @@ def test_tasks_that_cannot_be_rendered_are_still_evaluated(tmp_path: Path, capsy
         assert evaluation(folder)["results"]["return"]["mean"] == 1.0
         assert not (folder / "evaluation.gif").exists()
     with pytest.raises(
-        InvalidValueError, match="--render needs a task with render mode human or ansi, but the modes of this task are none"
+        InvalidValueError,
+        match="--render needs an environment with render mode human or ansi, "
+        "but the modes of this one are none",
     ):
         main(Evaluate(tmp_path / "DarkLane", render=True))
     for option in ({"render": True}, {"video": tmp_path / "f.gif"}):
         with pytest.raises(MissingExtraError, match=r"pip install 'esbas\[render\]'"):
             main(Evaluate(tmp_path / "LaneWithoutPygame", **option))
-    with pytest.raises(InvalidValueError, match=r"the task must render, but OSError: no display: fix it"):
+    with pytest.raises(
+        InvalidValueError, match=r"The environment does not render \(OSError: no display\): fix it"
+    ):
         main(Evaluate(tmp_path / "CrashingLane", video=tmp_path / "f.gif"))
 
 
@@ -225,7 +276,9 @@ def test_an_invisible_window_is_refused(folder: Path, monkeypatch: pytest.Monkey
     display = SimpleNamespace(get_init=lambda: True, get_driver=lambda: "offscreen")
     monkeypatch.setitem(sys.modules, "pygame", SimpleNamespace(display=display))
     monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
-    with pytest.raises(InvalidValueError, match="--render needs a display, but there is none: record an episode"):
+    with pytest.raises(
+        InvalidValueError, match="--render needs a display, but there is none: record an episode"
+    ):
         main(Evaluate(folder, render=True))
     display.get_driver = lambda: "x11"
     main(Evaluate(folder, render=True, episodes=1))
@@ -241,7 +294,9 @@ def test_a_learner_without_a_greedy_policy_is_reported(
     assert "has no greedy_policy()" in " ".join(capsys.readouterr().out.split())
 
 
-def test_policies_with_a_memory_are_started_for_each_episode(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policies_with_a_memory_are_started_for_each_episode(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     starts = []
 
     class Remembering:
@@ -260,16 +315,26 @@ def test_policies_with_a_memory_are_started_for_each_episode(folder: Path, monke
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"member": "tabular Q rate 0.6"}, UnknownNameError, "did you mean"),
-        ({"seed": 5}, InvalidValueError, "the seed is one of the seeds of the training"),
-        ({"episodes": 0}, InvalidValueError, "episodes >= 1"),
-        ({"eval_seed": -1}, InvalidValueError, "eval_seed >= 0"),
-        ({"render": True, "video": Path("f.gif")}, InvalidValueError, "shown or recorded"),
-        ({"video": Path("f.mp4")}, InvalidValueError, "the video is a .gif"),
+        ({"learner": "tabular Q learning_rate 0.6"}, UnknownNameError, "did you mean"),
+        ({"seed": 5}, InvalidValueError, "`seed` must be one of the seeds of the training"),
+        ({"episodes": 0}, InvalidValueError, "`episodes` must be at least 1, but got 0"),
+        ({"eval_seed": -1}, InvalidValueError, "`eval_seed` must be at least 0"),
+        (
+            {"render": True, "video": Path("f.gif")},
+            InvalidValueError,
+            "Give `render` or `video`, not both",
+        ),
+        (
+            {"video": Path("f.mp4")},
+            InvalidValueError,
+            "`video` must be a .gif file in a folder that exists",
+        ),
         ({"video": Path("nowhere/f.gif")}, InvalidValueError, "in a folder that exists"),
     ],
 )
-def test_bad_input_raises_a_clear_error(folder: Path, options: dict[str, Any], error: type[EsbasError], sentence: str) -> None:
+def test_bad_input_raises_a_clear_error(
+    folder: Path, options: dict[str, Any], error: type[EsbasError], sentence: str
+) -> None:
     before = snapshot(folder)
     with pytest.raises(error, match=sentence) as caught:
         main(Evaluate(folder, **options))
@@ -278,12 +343,14 @@ def test_bad_input_raises_a_clear_error(folder: Path, options: dict[str, Any], e
     assert not list(folder.glob("evaluation.*"))
 
 
-def test_missing_parts_are_named(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SaveFileError, match="must be the folder of a training"):
+def test_missing_parts_are_named(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SaveFileError, match="is not the folder of a training"):
         main(Evaluate(tmp_path))
     for path in folder.glob("runs/*/checkpoint.npz"):
         path.unlink()
-    with pytest.raises(SaveFileError, match="the run of seed 4 must have a checkpoint"):
+    with pytest.raises(SaveFileError, match="There is no checkpoint of the run of seed 4"):
         main(Evaluate(folder, seed=4))
     assert cli.main(["evaluate", str(folder), "--episodes", "2"]) == 2
-    assert capsys.readouterr().err.startswith("esbas: a run must have a checkpoint, but there is none in")
+    assert capsys.readouterr().err.startswith("esbas: There is no checkpoint of the training in")

@@ -8,19 +8,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from esbas import archive, cli
+from esbas import cli
+from esbas._internal import archive
+from esbas.cli.evaluate import Evaluate, main
 from esbas.errors import InvalidValueError, SaveFileError, UnknownNameError
-from esbas.training import Train
-from esbas.training.commands.evaluate import Evaluate, main
 from training import lane
 from training.programs import train_without_report as train
 
-MEMBERS = "tabular_q(rate=0.5, epsilon=0.5)", "tabular_q(rate=0.4, epsilon=0.8)", "random"
-FIRST, SECOND = "tabular Q rate 0.5, epsilon 0.5", "tabular Q rate 0.4, epsilon 0.8"
+LEARNERS = (
+    "tabular_q(learning_rate=0.5, epsilon=0.5)",
+    "tabular_q(learning_rate=0.4, epsilon=0.8)",
+    "random",
+)
+FIRST = "tabular Q learning_rate 0.5, epsilon 0.5"
+SECOND = "tabular Q learning_rate 0.4, epsilon 0.8"
 
 
 def trained(folder: Path, **options: Any) -> Path:
-    train(Train("tests/Lane-v0", tensorboard=False, out=folder, **{"members": MEMBERS, "selector": "esbas"} | options))
+    train(
+        "tests/Lane-v0",
+        tensorboard=False,
+        out=folder,
+        **{"learners": LEARNERS, "selector": "esbas"} | options,
+    )
     return folder
 
 
@@ -33,12 +43,15 @@ def scores(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("objective", ["shortest", "discounted"])
-def test_values_of_all_members(tmp_path: Path, capsys: pytest.CaptureFixture[str], objective: str) -> None:
+def test_values_of_all_learners(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], objective: str
+) -> None:
     folder = trained(tmp_path / "f", episodes=600, objective=objective)
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     capsys.readouterr()
     assert cli.main(["evaluate", str(folder), "--offline"]) in (0, None)
-    found, about = scores(folder), offline(folder)
+    found = scores(folder)
+    about = offline(folder)
     assert list(found) == [
         (FIRST, "exploring"),
         (FIRST, "greedy"),
@@ -49,8 +62,8 @@ def test_values_of_all_members(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert (about["frozen"], about["episodes without probabilities"], about["seed"]) == (True, 0, 0)
     best = lane.CELLS - 1 if objective == "shortest" else 0.99 ** (lane.CELLS - 2)
     assert found[FIRST, "greedy"]["value"] == pytest.approx(best)
-    main(Evaluate(folder, member="all", explore=True, episodes=200, eval_seed=1))
-    played = json.loads((folder / "evaluation.json").read_text())["members"]
+    main(Evaluate(folder, learner="all", explore=True, episodes=200, eval_seed=1))
+    played = json.loads((folder / "evaluation.json").read_text())["learners"]
     for row, name in zip(played, (FIRST, SECOND), strict=False):
         mean = next(value for key, value in row.items() if key.startswith("mean "))
         estimate = found[name, "exploring"]
@@ -64,18 +77,23 @@ def test_values_of_all_members(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert before == {name: (folder / name).read_bytes() for name in before}
 
 
-def test_one_member(tmp_path: Path) -> None:
+def test_one_learner(tmp_path: Path) -> None:
     folder = trained(tmp_path / "f", episodes=60)
-    main(Evaluate(folder, offline=True, member=SECOND))
+    main(Evaluate(folder, offline=True, learner=SECOND))
     assert list(scores(folder)) == [(SECOND, "exploring"), (SECOND, "greedy")]
-    assert "the effective sample size should be at least 50" in scores(folder)[SECOND, "exploring"]["problem"]
+    assert (
+        "The effective sample size should be at least 50"
+        in scores(folder)[SECOND, "exploring"]["problem"]
+    )
     with pytest.raises(UnknownNameError, match="no learner named 'none'"):
-        main(Evaluate(folder, offline=True, member="none"))
-    with pytest.raises(InvalidValueError, match="nothing is played offline"):
+        main(Evaluate(folder, offline=True, learner="none"))
+    with pytest.raises(InvalidValueError, match="Nothing is played offline"):
         main(Evaluate(folder, offline=True, explore=True))
 
 
-def test_policies_that_have_changed_since(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_policies_that_have_changed_since(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Recorded probabilities are used, and a sentence says that the values are too good."""
     folder = trained(tmp_path / "f", episodes=60)
     path = folder / "runs" / "seed-0" / "checkpoint.npz"
@@ -91,7 +109,8 @@ def test_policies_that_have_changed_since(tmp_path: Path, capsys: pytest.Capture
 def test_trajectories_that_were_not_kept(tmp_path: Path) -> None:
     folder = trained(tmp_path / "f", episodes=5, selector="ssbas")
     with pytest.raises(
-        SaveFileError, match=r"trajectories must have been kept, but the run of seed 0 .* train with --selector esbas"
+        SaveFileError,
+        match=r"The run of seed 0 .* has kept no trajectories, .* train with --selector esbas",
     ):
         main(Evaluate(folder, offline=True))
 
@@ -100,10 +119,13 @@ def test_probabilities_that_were_not_recorded(tmp_path: Path) -> None:
     folder = trained(tmp_path / "f", episodes=20)
     path = folder / "runs" / "seed-0" / "checkpoint.npz"
     state = archive.read(path, "run")
-    state["data"]["columns"]["log_probs"] = np.full_like(state["data"]["columns"]["log_probs"], np.nan)
+    state["data"]["columns"]["log_probs"] = np.full_like(
+        state["data"]["columns"]["log_probs"], np.nan
+    )
     archive.write(path, "run", state)
     with pytest.raises(
-        SaveFileError, match="log-probabilities of actions must have been recorded, but the run of seed 0 has none"
+        SaveFileError,
+        match="The run of seed 0 has no log-probabilities of actions",
     ):
         main(Evaluate(folder, offline=True))
 

@@ -1,4 +1,4 @@
-"""Progress within episodes, estimates, and the live view at different widths and with several seeds."""
+"""Progress within episodes, estimates, and the live view at several widths, with several seeds."""
 
 import io
 import itertools
@@ -9,29 +9,43 @@ import pytest
 from rich.console import Console
 
 from esbas.testing import Corridor
-from esbas.training import Train
+from esbas.training import TrainingConfig
 from esbas.training.display import live_view
-from esbas.training.display.counting import CountingTask
+from esbas.training.display.counting import CountingEnv
 from esbas.training.display.live_view import LiveView, plain_line
 from esbas.training.display.speed import SpeedMeter
-from esbas.training.display.status import MemberStatus, Status
+from esbas.training.display.status import LearnerStatus, Status
 from esbas.training.display.tables import shorten
 from esbas.training.runs import one_run
+from esbas.training.train import save_options
+from training.programs import plan_of_config
 
-NAMES = [f"DQN rate {rate:g}, {n_step} steps" for rate, n_step in itertools.product((3e-4, 1e-3, 2.5e-3), (3, 6))]
+NAMES = [
+    f"DQN rate {rate:g}, {n_steps} steps"
+    for rate, n_steps in itertools.product((3e-4, 1e-3, 2.5e-3), (3, 6))
+]
 
 
 def status(seed=0, *, names=NAMES, finished=False, current=0, evaluated=0, away=0, notes=()):
-    members = tuple(
-        MemberStatus(name, 1234, 1 / len(names), 487.25, 3 if away else 0, away if name == names[1] else 0) for name in names
+    learners = tuple(
+        LearnerStatus(
+            name, 1234, 1 / len(names), 487.25, 3 if away else 0, away if name == names[1] else 0
+        )
+        for name in names
     )
-    numbers = {"episodes": 312, "steps": 45_312 + current, "progress": 0.75, "arm": names[-1], "value": 487.25}
+    numbers = {
+        "episodes": 312,
+        "steps": 45_312 + current,
+        "progress": 0.75,
+        "learner": names[-1],
+        "value": 487.25,
+    }
     return Status(
         seed=seed,
         **numbers,
         speed=1033.0,
         left=61.0,
-        members=members,
+        learners=learners,
         finished=finished,
         current=current,
         evaluated=evaluated,
@@ -66,7 +80,9 @@ def test_each_learner_has_one_line_and_its_state_at_any_width(width, away):
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_several_seeds_show_learners_and_waiting_seeds(width):
-    lines = drawn(width, status(0, finished=True), status(1), status(2, current=812), seeds=(0, 1, 2, 3, 4))
+    lines = drawn(
+        width, status(0, finished=True), status(1), status(2, current=812), seeds=(0, 1, 2, 3, 4)
+    )
     text = "\n".join(lines)
     assert max(map(len, lines)) <= width
     assert " seeds 3, 4: waiting" in text
@@ -82,22 +98,30 @@ def test_many_finished_runs_are_counted():
 
 
 def test_names_are_shortened_where_they_differ_least():
-    assert shorten(["a", "long name, first", "long name, second"], 10) == ["a", "long…first", "long…econd"]
+    assert shorten(["a", "long name, first", "long name, second"], 10) == [
+        "a",
+        "long…first",
+        "long…econd",
+    ]
     assert len(set(shorten(NAMES, 12))) == len(NAMES)
     assert max(map(len, shorten(NAMES, 12))) == 12
-    assert shorten(["aaaaaaaaaa-x-aaaaaaaaaa", "aaaaaaaaaa-y-aaaaaaaaaa"], 5) == ["aaaa…", "aaaa…"]
+    too_long = ["aaaaaaaaaa-x-aaaaaaaaaa", "aaaaaaaaaa-y-aaaaaaaaaa"]
+    assert shorten(too_long, 5) == ["aaaa…", "aaaa…"]
 
 
 def test_a_line_shows_the_running_episode_and_evaluations():
     line = plain_line(status(current=812, evaluated=900))
-    assert "46,124 steps (75%), 312 episodes, episode 313 at step 812, 900 steps of evaluation" in line
+    assert (
+        "46,124 steps (75%), 312 episodes, episode 313 at step 812, 900 steps of evaluation" in line
+    )
 
 
 def test_lines_appear_while_no_run_reports_anything(monkeypatch):
     """A learner may learn for minutes."""
     for name, seconds in (("PLAIN_EVERY", 0.05), ("TICK", 0.02), ("QUIET", 0.0)):
         monkeypatch.setattr(live_view, name, seconds)
-    out, threads = io.StringIO(), threading.active_count()
+    out = io.StringIO()
+    threads = threading.active_count()
     with LiveView("task", console=Console(file=out, width=80)) as view:
         wait_for(out, "task: starting for 0:00")
         view.show(status())
@@ -125,14 +149,14 @@ def test_notes_are_printed_once():
 
 def test_a_task_reports_steps_within_an_episode():
     seen = []
-    task = CountingTask(Corridor(5), seen.append, every=0.0)
+    task = CountingEnv(Corridor(5), seen.append, every=0.0)
     for _ in range(2):
         task.reset(seed=0)
         for _ in range(3):
             task.step(1)
     assert seen == [1, 2, 3, 1, 2, 3]
     assert task.action_space.n == 2  # the rest is the task's own
-    quiet = CountingTask(Corridor(5), lambda steps: pytest.fail("too early"), every=1e9)
+    quiet = CountingEnv(Corridor(5), lambda steps: pytest.fail("too early"), every=1e9)
     quiet.reset(seed=0)
     quiet.step(1)
     assert quiet.steps == 1
@@ -140,18 +164,25 @@ def test_a_task_reports_steps_within_an_episode():
 
 def test_a_run_reports_within_an_episode(tmp_path, monkeypatch):
     monkeypatch.setattr(one_run, "REPORT_WITHIN", 0.0)
-    config, statuses = Train("CartPole-v1", members=("random",), episodes=1, tensorboard=False), []
-    plan = config.plan(config.recipe())
-    one_run.train_seed(plan, 0, tmp_path, saving=config.saving, report=statuses.append)
+    config = TrainingConfig("CartPole-v1", learners=("random",), episodes=1, tensorboard=False)
+    statuses = []
+    plan = plan_of_config(config)
+    one_run.train_seed(plan, 0, tmp_path, saving=save_options(config), report=statuses.append)
     within = [each for each in statuses if each.current]
-    assert [each.steps for each in within] == [each.current for each in within] == list(range(1, len(within) + 1))
-    assert {(each.episodes, each.arm) for each in within} == {(0, "random")}
+    assert (
+        [each.steps for each in within]
+        == [each.current for each in within]
+        == list(range(1, len(within) + 1))
+    )
+    assert {(each.episodes, each.learner) for each in within} == {(0, "random")}
     assert (statuses[-1].current, statuses[-1].steps) == (0, len(within))
 
 
 def metered(speed_at, *, until, steps=60_000):
     """A meter at a time, of a run that makes `speed_at(steps)` steps per second."""
-    meter, done, now = SpeedMeter(100.0, steps=0, progress=0.0), 0.0, 0.0
+    meter = SpeedMeter(100.0, steps=0, progress=0.0)
+    done = 0.0
+    now = 0.0
     while now < until:
         now += 0.25
         done += 0.25 * speed_at(done)
@@ -162,12 +193,16 @@ def metered(speed_at, *, until, steps=60_000):
 def test_the_remaining_time_is_unknown_at_first():
     assert metered(lambda done: 1000, until=4).left != metered(lambda done: 1000, until=4).left
     assert metered(lambda done: 1000, until=5).left == pytest.approx(55)
-    assert metered(lambda done: 10, until=30).left != metered(lambda done: 10, until=30).left  # 0.5 % of the budget
+    # 0.5 % of the budget
+    assert metered(lambda done: 10, until=30).left != metered(lambda done: 10, until=30).left
     assert metered(lambda done: 10, until=60).left == pytest.approx(5940)
 
 
 def test_the_estimate_forgets_a_fast_start():
-    """5,000 steps without updates at 20,000 steps per second, then 300 per second: the mean speed would be twice as high."""
+    """5,000 steps without updates at 20,000 steps per second, then 300 per second.
+
+    The mean speed would be twice as high.
+    """
     meter = metered(lambda done: 20_000 if done < 5_000 else 300, until=20)
     assert meter.speed == pytest.approx(300, rel=0.02)
     assert meter.left == pytest.approx((60_000 - 5_000 - 20 * 300) / 300, rel=0.05)

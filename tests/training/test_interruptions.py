@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from esbas import archive, cli
+from esbas import cli
+from esbas._internal import archive
 from esbas.errors import TrainingError
 from esbas.training.runs.episode_log import read_episodes
 from esbas.training.runs.lock import locked
@@ -19,14 +20,14 @@ from training.programs import FOREIGN, OWN, assert_same, numbers, words
 @pytest.fixture
 def start(launch):
     """Start the program. Its output goes to the file `log`."""
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); from esbas.cli import program; program()"
-    )
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from esbas.cli import program; program()"
     return lambda arguments, log: launch([sys.executable, "-c", code, *arguments], log)
 
 
 def wait_for_rows(out, count, process, seed=0):
-    path, end = out / "runs" / f"seed-{seed}" / "checkpoint.npz", time.monotonic() + WAIT
+    path = out / "runs" / f"seed-{seed}" / "checkpoint.npz"
+    end = time.monotonic() + WAIT
     while time.monotonic() < end:
         if process.poll() is not None:
             return
@@ -39,20 +40,24 @@ def wait_for_rows(out, count, process, seed=0):
     pytest.fail(f"no checkpoint after {WAIT} s")
 
 
-KILLED = [  # members, steps, episodes after which they are killed
+KILLED = [  # learners, steps, episodes after which they are killed
     pytest.param(OWN, 3000, (2, 8), id="own DQN"),
     pytest.param(FOREIGN, 450, (2,), id="Stable-Baselines3", marks=pytest.mark.services),
 ]
 
 
-@pytest.mark.parametrize(("members", "steps", "kills"), KILLED)
-def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tmp_path, members, steps, kills):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert cli.main(words(whole, "--no-tensorboard", members=members, steps=steps)) == 0
+@pytest.mark.parametrize(("learners", "steps", "kills"), KILLED)
+def test_a_training_killed_at_any_moment_resumes_with_the_same_results(
+    start, tmp_path, learners, steps, kills
+):
+    whole = tmp_path / "whole"
+    broken = tmp_path / "broken"
+    assert cli.main(words(whole, "--no-tensorboard", learners=learners, steps=steps)) == 0
     saving = ["--no-tensorboard", "--checkpoint-every", "0"]
-    rng, killed = np.random.default_rng(), 0
+    rng = np.random.default_rng()
+    killed = 0
     log = tmp_path / "log"
-    process = start(words(broken, *saving, members=members, steps=steps), log)
+    process = start(words(broken, *saving, learners=learners, steps=steps), log)
     for count in kills:
         wait_for_rows(broken, count, process)
         time.sleep(rng.uniform(0, 0.1))  # at any moment: during a step, an episode or a checkpoint
@@ -65,9 +70,12 @@ def test_a_training_killed_at_any_moment_resumes_with_the_same_results(start, tm
 
 
 def test_torn_and_later_rows_are_dropped(start, tmp_path):
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    whole = tmp_path / "whole"
+    broken = tmp_path / "broken"
     assert cli.main(words(whole, "--no-tensorboard", steps=3000)) == 0
-    process = start(words(broken, "--checkpoint-every", "0", "--no-tensorboard", steps=3000), tmp_path / "log")
+    process = start(
+        words(broken, "--checkpoint-every", "0", "--no-tensorboard", steps=3000), tmp_path / "log"
+    )
     wait_for_rows(broken, 1, process)
     process.kill()
     assert process.wait() == -signal.SIGKILL
@@ -79,15 +87,21 @@ def test_torn_and_later_rows_are_dropped(start, tmp_path):
 
 
 def test_ctrl_c_loses_nothing(start, tmp_path):
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    whole = tmp_path / "whole"
+    stopped = tmp_path / "stopped"
     assert cli.main(words(whole, "--no-tensorboard", steps=20_000)) == 0
-    process = start(words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=20_000), tmp_path / "log")
+    process = start(
+        words(stopped, "--no-tensorboard", "--checkpoint-every", "0.1", steps=20_000),
+        tmp_path / "log",
+    )
     wait_for_rows(stopped, 3, process)
     process.send_signal(signal.SIGINT)
     assert process.wait(WAIT) == 130
     assert "stopped; the same command continues" in (tmp_path / "log").read_text()
     played = len(read_episodes(stopped / "runs" / "seed-0"))
-    assert 3 <= played == archive.read(stopped / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
+    assert (
+        3 <= played == archive.read(stopped / "runs" / "seed-0" / "checkpoint.npz", "run")["number"]
+    )
     assert (stopped / "report.html").exists()
     assert cli.main(words(stopped, "--no-tensorboard", steps=20_000)) == 0
     assert_same(numbers(whole), numbers(stopped))
@@ -116,11 +130,13 @@ def test_tensorboard_hides_repeated_episodes(start, tmp_path):
 
 def test_one_process_at_a_time_trains_a_run(start, tmp_path, capsys):
     out = tmp_path / "it"
-    command = words(out, "--no-tensorboard", "--checkpoint-every", "0", members=["random"], steps=10**9)
+    command = words(
+        out, "--no-tensorboard", "--checkpoint-every", "0", learners=["random"], steps=10**9
+    )
     process = start(command, tmp_path / "log")
     wait_for_rows(out, 1, process)
     assert cli.main(["resume", str(out), "--no-tensorboard"]) == 2
-    assert "a run is trained by one process at a time" in capsys.readouterr().err
+    assert "A run is trained by one process at a time" in capsys.readouterr().err
     process.terminate()  # the signal of cluster schedulers; handled like Ctrl-C
     assert process.wait(WAIT) == 130
     played = len(read_episodes(out / "runs" / "seed-0"))
@@ -144,7 +160,7 @@ def wait_until_released(directory):
 
 def test_runs_save_and_end_when_their_parent_is_killed(start, tmp_path):
     out = tmp_path / "it"
-    process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
+    process = start(words(out, *AT_ONCE, learners=["random"], steps=10**9), tmp_path / "log")
     wait_for_rows(out, 1, process)
     process.kill()
     process.wait()
@@ -158,13 +174,16 @@ def test_runs_save_and_end_when_their_parent_is_killed(start, tmp_path):
 
 def test_ctrl_c_stops_runs_in_processes_after_a_checkpoint(start, tmp_path):
     out = tmp_path / "it"
-    process = start(words(out, *AT_ONCE, members=["random"], steps=10**9), tmp_path / "log")
+    process = start(words(out, *AT_ONCE, learners=["random"], steps=10**9), tmp_path / "log")
     for seed in (0, 1):
         wait_for_rows(out, 1, process, seed=seed)
     os.killpg(process.pid, signal.SIGINT)  # like Ctrl-C in a terminal
     assert process.wait(WAIT) == 130, (tmp_path / "log").read_text()
     for seed in (0, 1):
         directory = out / "runs" / f"seed-{seed}"
-        assert len(read_episodes(directory)) == archive.read(directory / "checkpoint.npz", "run")["number"]
+        assert (
+            len(read_episodes(directory))
+            == archive.read(directory / "checkpoint.npz", "run")["number"]
+        )
     assert (tmp_path / "log").read_text().count("stopping after this episode") == 1
     assert (out / "report.html").exists()

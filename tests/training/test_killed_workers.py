@@ -1,4 +1,4 @@
-"""A training in several processes, killed with signal 9: nothing is left running, and it resumes with the same results."""
+"""A training in several processes is killed: nothing is left running, and it resumes the same."""
 
 import os
 import signal
@@ -7,21 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from esbas import archive
-from esbas.training import Train
+from esbas._internal import archive
 from processes import is_running, wait_until
 from training.programs import assert_same, numbers, train_without_report
 
-MEMBER = "dqn(hidden=[16], convolutions=[[4, 8, 8]], batch=8, learning_starts=10, train_every=2, overlap=true)"
+LEARNER = (
+    "dqn(hidden=[16], convolutions=[[4, 8, 8]], batch_size=8, learning_starts=10, train_freq=2, "
+    "overlap=true)"
+)
 
 
-def config(out: Path, processes: int) -> Train:
-    return Train(
+def train(out: Path, processes: int) -> None:
+    train_without_report(
         "ALE/Klax-v5",
         env_kwargs=("frameskip=1",),
         wrappers=("AtariPreprocessing(frame_skip=60)", "FrameStackObservation(stack_size=4)"),
-        members=(MEMBER, "random"),
-        selector="ssbas",  # the network acts first, so it is compiled before the first checkpoint, which would delay the next one
+        learners=(LEARNER, "random"),
+        # the network acts first, so it is compiled before the first checkpoint, which would delay
+        # the next one
+        selector="ssbas",
         steps=240,
         eval_episodes=1,
         tensorboard=False,
@@ -32,11 +36,14 @@ def config(out: Path, processes: int) -> Train:
 
 
 @pytest.mark.services
-def test_a_killed_training_leaves_no_process_and_resumes_with_the_same_results(tmp_path: Path) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    train_without_report(config(whole, 1))
+def test_a_killed_training_leaves_no_process_and_resumes_with_the_same_results(
+    tmp_path: Path,
+) -> None:
+    whole = tmp_path / "whole"
+    broken = tmp_path / "broken"
+    train(whole, 1)
     if (child := os.fork()) == 0:  # quicker than another program: everything is imported
-        train_without_report(config(broken, 2))
+        train(broken, 2)
         os._exit(1)
     try:
         wait_until(lambda: _episodes(broken) >= 2, "the second episode")
@@ -48,12 +55,12 @@ def test_a_killed_training_leaves_no_process_and_resumes_with_the_same_results(t
     assert len(workers) == 1
     wait_until(lambda: not any(map(is_running, workers)), "the end of the workers")
     assert _episodes(broken) < _episodes(whole)
-    train_without_report(config(broken, 1))
+    train(broken, 1)
     assert_same(_results(whole), _results(broken))
 
 
 def _results(out: Path) -> tuple[bytes, dict[str, object]]:
-    """Scores and the state of the run, without the list of files with stored frames: there is one per checkpoint."""
+    """Return scores and the state of the run, without the files of frames, one per checkpoint."""
     episodes, state = numbers(out)
     for name in ("files", "digests"):
         del state["roster"]["DQN"]["learner"]["replay"][name]

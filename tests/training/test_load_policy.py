@@ -14,8 +14,15 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Graph, MultiBinary, MultiDiscrete, Text, Tuple
 
 import esbas
-from esbas.errors import EsbasError, InvalidValueError, SaveFileError, SpaceError, TrustError, UnknownNameError
-from esbas.training import Train, open_folder
+from esbas.errors import (
+    EsbasError,
+    InvalidValueError,
+    SaveFileError,
+    SpaceError,
+    TrustError,
+    UnknownNameError,
+)
+from esbas.training import open_folder
 from esbas.training.policies.policy_file import read_policy, write_policy
 from esbas.training.policies.space_data import LARGEST, fitted, from_data, to_data
 from training import lane
@@ -76,14 +83,15 @@ def test_the_data_of_an_image_are_short_and_unknown_spaces_are_described() -> No
     ],
 )
 def test_hostile_data_raise_one_sentence(data: Any) -> None:
-    with pytest.raises(InvalidValueError, match="it") as caught:
+    with pytest.raises(InvalidValueError, match=r"\b[Ii]t\b") as caught:
         from_data(data, "it")
     assert "\n" not in str(caught.value)
 
 
 def test_observations_are_converted_or_refused() -> None:
     image = Box(0, 255, (2, 2), np.uint8)
-    assert fitted(SPACES["box"], [3, 4]).dtype == np.float32  # outside of its bounds, as tasks may be
+    # outside of its bounds, as tasks may be
+    assert fitted(SPACES["box"], [3, 4]).dtype == np.float32
     assert fitted(image, [[1, 2], [3, 4]]).dtype == np.uint8
     assert fitted(SPACES["tuple"], [np.int64(2), [0.5, 0]])[0] == 2
     assert fitted(Dict({"a": Discrete(2)}), {"a": 1}) == {"a": 1}
@@ -100,7 +108,7 @@ def test_observations_are_converted_or_refused() -> None:
         (SPACES["dict"], {"a": 1}),
         (SPACES["text"], "z"),
     ):
-        with pytest.raises(SpaceError, match="an observation must be in") as caught:
+        with pytest.raises(SpaceError, match="An observation must be in") as caught:
             fitted(space, value)
         assert "\n" not in str(caught.value)
 
@@ -108,9 +116,17 @@ def test_observations_are_converted_or_refused() -> None:
 @pytest.fixture(scope="module")
 def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("loaded") / "cartpole"
-    members = SMALL.format(0.01), SMALL.format(0.001)
+    learners = SMALL.format(0.01), SMALL.format(0.001)
     wrappers = "TimeLimit(max_episode_steps=60)", "ReshapeObservation(shape=[2, 2])"
-    train(Train("CartPole-v1", members=members, steps=200, seeds=(3, 4), tensorboard=False, out=out, wrappers=wrappers))
+    train(
+        "CartPole-v1",
+        learners=learners,
+        steps=200,
+        seeds=(3, 4),
+        tensorboard=False,
+        out=out,
+        wrappers=wrappers,
+    )
     return out
 
 
@@ -131,35 +147,44 @@ def test_a_loaded_policy_acts_as_the_best_one_on_the_observations_of_the_task(fo
     kept = {seed: read_policy(folder / "runs" / f"seed-{seed}" / "best.npz") for seed in (3, 4)}
     best = max(kept.values(), key=lambda each: each.expected)
     assert (policy.name, policy.seed, policy.steps) == (best.learner, best.seed, best.steps)
-    assert repr(policy) == f"<policy of {best.learner!r}, seed {best.seed}, after {best.steps:,} steps>"
+    assert (
+        repr(policy)
+        == f"<policy of {best.learner!r}, seed {best.seed}, after {best.steps:,} steps>"
+    )
     assert policy.observation_space.shape == (4,)  # before the wrappers
     assert policy.action_space == Discrete(2)
     plan = open_folder(folder).plan
     learner = best.build(plan, observation_space=Box(-1, 1, (2, 2)), action_space=Discrete(2))
     observations = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
     expected = [int(learner.values(each.reshape(2, 2)).argmax()) for each in observations]
-    assert [policy.act(each) for each in observations] == expected == [policy.act(each.tolist()) for each in observations]
+    assert (
+        [policy.act(each) for each in observations]
+        == expected
+        == [policy.act(each.tolist()) for each in observations]
+    )
     assert policy.start() is None
 
 
-def test_a_member_is_loaded_from_the_checkpoint(folder: Path) -> None:
-    name = "DQN rate 0.001"
-    policy = esbas.load_policy(str(folder), member=name, seed=4)
+def test_a_learner_is_loaded_from_the_checkpoint(folder: Path) -> None:
+    name = "DQN learning_rate 0.001"
+    policy = esbas.load_policy(str(folder), learner=name, seed=4)
     assert (policy.name, policy.seed, policy.steps >= 200) == (name, 4, True)
     assert policy.act([0, 0, 0, 0], np.random.default_rng(0)) in (0, 1)
     with pytest.raises(UnknownNameError, match="did you mean"):
-        esbas.load_policy(folder, member="DQN rate 0.0011")
-    with pytest.raises(InvalidValueError, match="the seed is one of the seeds"):
+        esbas.load_policy(folder, learner="DQN learning_rate 0.0011")
+    with pytest.raises(InvalidValueError, match="`seed` must be one of the seeds"):
         esbas.load_policy(folder, seed=5)
-    with pytest.raises(SpaceError, match="an observation must be in"):
+    with pytest.raises(SpaceError, match="An observation must be in"):
         policy.act([0, 0, 0])
 
 
-def test_before_the_first_evaluation_a_member_must_be_named(folder: Path) -> None:
+def test_before_the_first_evaluation_a_learner_must_be_named(folder: Path) -> None:
     for path in folder.glob("runs/*/best.npz"):
         path.unlink()
     with pytest.raises(
-        SaveFileError, match=r"has had none yet: `esbas resume .*`, or name a member \('DQN .*' was in control most"
+        SaveFileError,
+        match=r"none was evaluated yet: `esbas resume .*`, "
+        r"or name a learner \('DQN .*' was in control most",
     ):
         esbas.load_policy(folder)
 
@@ -169,9 +194,9 @@ def test_before_the_first_evaluation_a_member_must_be_named(folder: Path) -> Non
     [
         ("{", "must be JSON"),
         ("[]", "must be a dictionary"),
-        ('{"layers": []}', "the wrappers are the last ones of the training"),
+        ('{"layers": []}', "The wrappers in .* are .* instead of the last ones of"),
         ('{"layers": [{"wrapper": "", "observation": {}, "action": {}}]}', "must have"),
-        (None, "a folder must have the spaces of its task"),
+        (None, "A policy needs the spaces of its environment"),
     ],
 )
 def test_damaged_spaces_are_refused(folder: Path, content: str | None, sentence: str) -> None:
@@ -188,7 +213,7 @@ def test_damaged_spaces_are_refused(folder: Path, content: str | None, sentence:
 def test_a_state_that_does_not_fit_is_refused(folder: Path) -> None:
     for path in folder.glob("runs/*/best.npz"):
         write_policy(path, dataclasses.replace(read_policy(path), state={"weights": np.zeros(3)}))
-    with pytest.raises(SaveFileError, match=r"must load its saved policy, but") as caught:
+    with pytest.raises(SaveFileError, match=r"cannot load its saved policy") as caught:
         esbas.load_policy(folder)
     assert "\n" not in str(caught.value)
 
@@ -204,7 +229,9 @@ class Recorder:
         return np.array([0.5], np.float32)
 
 
-def test_stateless_wrappers_are_applied_up_to_the_last_one_with_a_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stateless_wrappers_are_applied_up_to_the_last_one_with_a_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outer = "RescaleAction(min_action=-1, max_action=1)", "FlattenObservation"
     for wrappers, shape, action in (
         (outer, (3,), 1.0),  # half of the task's maximum, 2
@@ -212,8 +239,16 @@ def test_stateless_wrappers_are_applied_up_to_the_last_one_with_a_state(tmp_path
         (("TimeAwareObservation", *outer), (4,), 1.0),
     ):
         out = tmp_path / str(len(wrappers)) / wrappers[0][:4]
-        train(Train("Pendulum-v1", members=("random",), episodes=1, tensorboard=False, out=out, wrappers=wrappers))
-        policy, recorder = esbas.load_policy(out), Recorder()
+        train(
+            "Pendulum-v1",
+            learners=("random",),
+            episodes=1,
+            tensorboard=False,
+            out=out,
+            wrappers=wrappers,
+        )
+        policy = esbas.load_policy(out)
+        recorder = Recorder()
         assert policy.observation_space.shape == shape
         monkeypatch.setattr(policy, "_acting", recorder)
         observation = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
@@ -224,14 +259,23 @@ def test_stateless_wrappers_are_applied_up_to_the_last_one_with_a_state(tmp_path
 
 def test_folders_that_name_modules_need_trust(tmp_path: Path) -> None:
     out = tmp_path / "it"
-    train(Train("tests/Lane-v0", members=("training.odd_learners:Compact",), steps=60, tensorboard=False, out=out))
+    train(
+        "tests/Lane-v0",
+        learners=("training.odd_learners:Compact",),
+        steps=60,
+        tensorboard=False,
+        out=out,
+    )
     with pytest.raises(TrustError, match="trust=True"):
         esbas.load_policy(out)
     assert esbas.load_policy(out, trust=True).act(lane.CELLS - 2) == 1
 
 
 def test_the_name_is_found_without_a_heavier_import() -> None:
-    code = "import sys, esbas; assert 'esbas.training' not in sys.modules; print(hasattr(esbas, 'load_polizy'))"
+    code = (
+        "import sys, esbas; assert 'esbas.training' not in sys.modules; "
+        "print(hasattr(esbas, 'load_polizy'))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
     assert callable(esbas.load_policy)

@@ -1,4 +1,4 @@
-"""Names are data: whatever a member is called, its run, its figures and its reports work."""
+"""Names are data: whatever a learner is called, its run, its figures and its reports work."""
 
 import csv
 import io
@@ -9,21 +9,54 @@ from rich.console import Console
 
 from esbas import cli
 from esbas.engine.progress import Progress
-from esbas.reporting.figures import curve_with_band, label, legend, new_figure, shared_legend, stacked_shares
+from esbas.reporting.figures import (
+    curve_with_band,
+    label,
+    legend,
+    new_figure,
+    shared_legend,
+    stacked_shares,
+)
 from esbas.reporting.terminal import print_table, status
 from training.programs import words
 
-NAMES = [r"$\foo$", "$", "[/red]", "[bold]b[/]", "<b>&amp;", "_hidden", 'comma, "quote"', "=1+1", "{0}", "%s", ":smile:", "`a`"]
+NAMES = [
+    r"$\foo$",
+    "$",
+    "[/red]",
+    "[bold]b[/]",
+    "<b>&amp;",
+    "_hidden",
+    'comma, "quote"',
+    "=1+1",
+    "{0}",
+    "%s",
+    ":smile:",
+    "`a`",
+]
 
 
 def test_a_training_with_any_names(tmp_path, capsys):
-    out, portfolio = tmp_path / "$x^$ [/b] <i>", tmp_path / "portfolio.toml"
-    tables = [f'[[member]]\nalgorithm = "random"\nname = {json.dumps(name.replace("{0}", "0"))}\n' for name in NAMES]
+    out = tmp_path / "$x^$ [/b] <i>"
+    portfolio = tmp_path / "portfolio.toml"
+    tables = [
+        f'[[learner]]\nalgorithm = "random"\nname = {json.dumps(name.replace("{0}", "0"))}\n'
+        for name in NAMES
+    ]
     portfolio.write_text("\n".join(tables))
-    command = ["train", "CartPole-v1", "--portfolio", str(portfolio), "--steps", "300", "--out", str(out)]
+    command = [
+        "train",
+        "CartPole-v1",
+        "--portfolio",
+        str(portfolio),
+        "--steps",
+        "300",
+        "--out",
+        str(out),
+    ]
     assert cli.main(command) == 0, capsys.readouterr().err
     shown = capsys.readouterr().out
-    with (out / "members.csv").open(newline="") as file:
+    with (out / "learners.csv").open(newline="") as file:
         names = [row["learner"] for row in csv.DictReader(file)]
     assert names == [name.replace("{0}", "0") for name in NAMES]
     assert all(name in shown for name in names)
@@ -31,7 +64,7 @@ def test_a_training_with_any_names(tmp_path, capsys):
     assert "<b>&amp;" not in page
     assert "&lt;b&gt;&amp;amp;" in page
     assert cli.main(["compare", str(out), "--out", str(tmp_path / "compared")]) == 0
-    assert cli.main(["evaluate", str(out), "--member", r"$\foo$", "--episodes", "1"]) == 0
+    assert cli.main(["evaluate", str(out), "--learner", r"$\foo$", "--episodes", "1"]) == 0
 
 
 def texts(drawn):
@@ -70,11 +103,13 @@ def test_the_terminal_shows_any_name(name, capsys):
         pass
     for terminal in (False, True):
         output = io.StringIO()
-        with Progress(name, total=2, done=1, console=Console(file=output, force_terminal=terminal, width=200)) as progress:
+        with Progress(
+            name, total=2, done=1, console=Console(file=output, force_terminal=terminal, width=200)
+        ) as progress:
             progress.advance(name)
         assert name in output.getvalue()
 
 
 def test_a_name_has_a_longest_length(tmp_path, capsys):
-    assert cli.main(words(tmp_path / "it", members=[f"random(name='{'x' * 200_000}')"])) == 2
-    assert "names have at most 1000 characters" in capsys.readouterr().err
+    assert cli.main(words(tmp_path / "it", learners=[f"random(name='{'x' * 200_000}')"])) == 2
+    assert "The name of a learner must have at most 1000 characters" in capsys.readouterr().err

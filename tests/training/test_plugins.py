@@ -1,4 +1,4 @@
-"""Learners, objectives, wrappers and engines outside the package, by `module:Class` or by a registered name."""
+"""Learners, objectives, wrappers and engines outside the package, by `module:Class` or by name."""
 
 import json
 
@@ -9,9 +9,9 @@ from engine import plain
 from esbas import Objective, cli
 from esbas.errors import EsbasError, InvalidValueError, UnknownNameError
 from esbas.objective import OBJECTIVES, make_objective
-from esbas.training import ALGORITHMS, make_task, recipe_of
-from esbas.training.options import read_call
-from esbas.training.portfolios import read_recipe
+from esbas.specs.options import read_call
+from esbas.specs.portfolios import read_recipe
+from esbas.training import ALGORITHMS, make_env, recipe_of
 from esbas.training.runs.episode_log import read_episodes
 from training.plugins import BRIEF, Steady
 
@@ -31,14 +31,22 @@ def registered(monkeypatch):
 
 
 def test_a_learner_class_gets_its_name_the_task_and_its_options():
-    first, second = build("training.plugins:Steady(action=1, label='x')", "training.plugins:Plainest")
+    first, second = build(
+        "training.plugins:Steady(action=1, label='x')", "training.plugins:Plainest"
+    )
     assert isinstance(first, Steady)
-    assert (first.name, first.space, first.seed, first.label) == ("Steady", TASK.action_space, 5, "x")
+    assert (first.name, first.space, first.seed, first.label) == (
+        "Steady",
+        TASK.action_space,
+        5,
+        "x",
+    )
     assert second.name == "Plainest"
 
 
 def test_toml_names_a_learner_class_too():
-    text = '[[member]]\nalgorithm = "training.plugins:Steady"\nname = "a {action}"\ngrid = { action = [0, 1] }\n'
+    text = '[[learner]]\nalgorithm = "training.plugins:Steady"\nname = "a {action}"\n'
+    text += "grid = { action = [0, 1] }\n"
     recipe = read_recipe(text, source="p.toml")
     assert recipe.names == ("a 0", "a 1")
     assert [learner.name for learner in recipe.build(TASK, steps=10, seed=0)] == ["a 0", "a 1"]
@@ -63,18 +71,34 @@ def test_a_class_is_registered_with_a_decorator(registered):
         (
             "training.plugins:Steady(action='x')",
             InvalidValueError,
-            "the option 'action' of training.plugins:Steady must be a whole",
+            "`action` of training.plugins:Steady must be a whole",
         ),
-        ("training.plugins:Steady(seed=1)", InvalidValueError, "must not be given 'seed', which esbas sets itself: remove it"),
+        (
+            "training.plugins:Steady(seed=1)",
+            InvalidValueError,
+            "must not be given, because esbas sets it: remove it",
+        ),
         (
             "training.plugins:Stedy",
             UnknownNameError,
-            "there is no object in module 'training.plugins' named 'Stedy': did you mean",
+            "There is no object in module 'training.plugins' named 'Stedy': did you mean",
         ),
-        ("no_such_module:Steady", UnknownNameError, "there is no module named 'no_such_module': install it, or"),
-        ("training.plugins:Nameless", InvalidValueError, "must have the name of the learner as its first argument"),
-        ("training.plugins:BRIEF", InvalidValueError, "the portfolio, [[member]] number 1"),
-        ("training.plugins:Misnamed", InvalidValueError, "`a learner has the name that it is created with` must hold"),
+        (
+            "no_such_module:Steady",
+            UnknownNameError,
+            "There is no module named 'no_such_module': install it, or",
+        ),
+        (
+            "training.plugins:Nameless",
+            InvalidValueError,
+            "The first argument of 'training.plugins:Nameless' must be the name of the learner",
+        ),
+        ("training.plugins:BRIEF", InvalidValueError, "The portfolio, [[learner]] number 1"),
+        (
+            "training.plugins:Misnamed",
+            InvalidValueError,
+            "A learner must have the name 'Misnamed' that it is created with, but got",
+        ),
     ],
 )
 def test_a_class_that_does_not_fit_raises_a_clear_error(member, kind, message):
@@ -101,27 +125,53 @@ def test_objectives_are_found_by_name_and_by_module(registered):
     assert (function.name, function.maximize) == ("negative_length", True)
     OBJECTIVES.register("mine")(lambda: BRIEF)
     assert make_objective("mine") is BRIEF
-    with pytest.raises(UnknownNameError, match="there is no objective named 'retrun': did you mean 'return'"):
+    with pytest.raises(
+        UnknownNameError, match="There is no objective named 'retrun': did you mean 'return'"
+    ):
         make_objective("retrun")
-    with pytest.raises(InvalidValueError, match="an objective must be a function"):
+    with pytest.raises(InvalidValueError, match="An objective must be a function"):
         make_objective("training.test_plugins:TASK")
 
 
 def test_wrappers_are_found_by_module():
-    wrapped = make_task("CartPole-v1", wrappers=["gymnasium.wrappers:TimeLimit(max_episode_steps=3)"])
+    wrapped = make_env(
+        "CartPole-v1", wrappers=["gymnasium.wrappers:TimeLimit(max_episode_steps=3)"]
+    )
     wrapped.reset(seed=0)
     assert [wrapped.step(0)[3] for _ in range(3)] == [False, False, True]
     with pytest.raises(EsbasError, match="did you mean 'max_episode_steps'"):
-        make_task("CartPole-v1", wrappers=["gymnasium.wrappers:TimeLimit(max_episode_step=3)"])
+        make_env("CartPole-v1", wrappers=["gymnasium.wrappers:TimeLimit(max_episode_step=3)"])
 
 
 def test_a_training_with_plugins_only(tmp_path, capsys):
     out = tmp_path / "it"
-    members = ["training.plugins:Steady(name='zero')", "training.plugins:Steady(name='one', action=1)"]
-    more = ["--objective", "training.plugins:negative_length", "--engine", "engine.plain:Plain", "--no-tensorboard"]
+    members = [
+        "training.plugins:Steady(name='zero')",
+        "training.plugins:Steady(name='one', action=1)",
+    ]
+    more = [
+        "--objective",
+        "training.plugins:negative_length",
+        "--engine",
+        "engine.plain:Plain",
+        "--no-tensorboard",
+    ]
     plain.started.clear()
     more += ["--selector", "ssbas"]  # plays every learner once first
-    command = ["train", "CartPole-v1", "--members", *members, "--episodes", "4", "--seeds", "0", "1", "--jobs", "2", *more]
+    command = [
+        "train",
+        "CartPole-v1",
+        "--learners",
+        *members,
+        "--episodes",
+        "4",
+        "--seeds",
+        "0",
+        "1",
+        "--jobs",
+        "2",
+        *more,
+    ]
     assert cli.main([*command, "--out", str(out)]) == 0
     assert plain.started == ["seed 0", "seed 1"]
     assert json.loads((out / "summary.json").read_text())["objective"] == "negative_length"
@@ -130,10 +180,15 @@ def test_a_training_with_plugins_only(tmp_path, capsys):
     assert (episodes.values == -episodes.lengths).all()
     plain.started.clear()
     (out / "runs" / "seed-1" / "clock.json").unlink()
-    assert cli.main(["resume", str(out), "--engine", "engine.plain:Plain", "--no-tensorboard", "--trust"]) == 0
+    assert (
+        cli.main(
+            ["resume", str(out), "--engine", "engine.plain:Plain", "--no-tensorboard", "--trust"]
+        )
+        == 0
+    )
     assert plain.started == ["seed 1"]
     capsys.readouterr()
-    assert cli.main(["resume", str(out), "--engine", "proceses"]) == 2
+    assert cli.main(["resume", str(out), "--engine", "proceses", "--trust"]) == 2
     assert "did you mean 'processes'" in capsys.readouterr().err
-    assert cli.main(["resume", str(out), "--engine", "threads", "--jobs", "2"]) == 2
-    assert "--engine processes, or --jobs 1" in capsys.readouterr().err
+    assert cli.main(["resume", str(out), "--engine", "threads", "--jobs", "2", "--trust"]) == 2
+    assert "use the engine processes, or jobs=1" in capsys.readouterr().err

@@ -1,4 +1,7 @@
-"""Trainings on machines that do not see the folder: a lost machine costs what was played since its last checkpoint."""
+"""Trainings on machines that do not see the folder.
+
+A lost machine costs what was played since its last checkpoint.
+"""
 
 import os
 import tempfile
@@ -10,11 +13,12 @@ import pytest
 
 from engine.remote import Elsewhere
 from esbas.errors import SaveFileError, TrainingError
-from esbas.training import Train
+from esbas.training import TrainingConfig
 from esbas.training.display.status import Status
 from esbas.training.runs.one_run import SaveOptions, is_finished, run_folder
 from esbas.training.runs.remote import RunUpdate, write_update
 from esbas.training.runs.seeds import train_seeds
+from training.programs import plan_of_config
 
 SAVING = SaveOptions(tensorboard=False, checkpoint_every=0.0)
 
@@ -42,18 +46,28 @@ def scratch(tmp_path, monkeypatch):
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr("esbas.training.runs.one_run.REPORT_EVERY", 0.0)  # so that updates follow checkpoints at once
+    # so that updates follow checkpoints at once
+    monkeypatch.setattr("esbas.training.runs.one_run.REPORT_EVERY", 0.0)
     return folder
 
 
 def train(folder, engine, *, task="FrozenLake-v1", seeds=(0, 1), episodes=60):
-    config = Train(task, members=("tabular_q", "random"), episodes=episodes, seeds=seeds)
-    train_seeds(config.plan(config.recipe()), seeds, folder, jobs=1, saving=SAVING, report=lambda status: None, engine=engine)
+    config = TrainingConfig(task, learners=("tabular_q", "random"), episodes=episodes, seeds=seeds)
+    train_seeds(
+        plan_of_config(config),
+        seeds,
+        folder,
+        jobs=1,
+        saving=SAVING,
+        report=lambda status: None,
+        engine=engine,
+    )
 
 
 def same_runs(one, other, seeds=(0, 1)):
     for seed in seeds:
-        first, second = run_folder(one, seed), run_folder(other, seed)
+        first = run_folder(one, seed)
+        second = run_folder(other, seed)
         assert {path.name for path in first.iterdir()} == {path.name for path in second.iterdir()}
         for name in ("episodes.csv", "evaluations.csv", "faults.csv"):
             assert (first / name).read_bytes() == (second / name).read_bytes()
@@ -75,7 +89,11 @@ def test_results_are_those_of_this_machine(tmp_path, scratch):
 
 def test_a_lost_machine_continues_from_the_last_checkpoint(tmp_path):
     def lost(messages):
-        return isinstance(messages[-1], Status) and messages[-1].episodes >= 40 and any(map(has_clock, messages))
+        return (
+            isinstance(messages[-1], Status)
+            and messages[-1].episodes >= 40
+            and any(map(has_clock, messages))
+        )
 
     engine = Elsewhere(lost)
     train(tmp_path / "here", "sequential")
@@ -95,7 +113,7 @@ def test_an_error_names_the_folder_of_the_training(tmp_path, scratch):
     with pytest.raises(TrainingError) as caught:
         train(folder, Elsewhere(), task="training.test_remote_runs:Fragile", seeds=(0,))
     assert "the corridor collapsed" in str(caught.value)
-    assert f"its traceback is in {folder / 'runs' / 'seed-0' / 'error.txt'}" in str(caught.value)
+    assert f"traceback: {folder / 'runs' / 'seed-0' / 'error.txt'}" in str(caught.value)
     assert "the corridor collapsed" in (run_folder(folder, 0) / "error.txt").read_text()
     assert str(scratch) not in str(caught.value)
 
@@ -115,8 +133,15 @@ def test_files_that_are_gone_are_removed(tmp_path):
     first = {"a.csv": b"a", "replay/one": b"1", "checkpoint.npz": b"c"}
     write_update(tmp_path, RunUpdate(seed=0, content=first, names=frozenset(first)))
     (tmp_path / ".lock").touch()
-    write_update(tmp_path, RunUpdate(seed=0, content={"replay/two": b"2"}, names=frozenset({"a.csv", "replay/two"})))
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file() and path.parent.name != "scratch") == [
+    write_update(
+        tmp_path,
+        RunUpdate(seed=0, content={"replay/two": b"2"}, names=frozenset({"a.csv", "replay/two"})),
+    )
+    assert sorted(
+        path.name
+        for path in tmp_path.rglob("*")
+        if path.is_file() and path.parent.name != "scratch"
+    ) == [
         ".lock",
         "a.csv",
         "two",
@@ -125,14 +150,17 @@ def test_files_that_are_gone_are_removed(tmp_path):
 
 @pytest.mark.parametrize("name", ["../outside", "/outside"])
 def test_files_outside_the_folder_are_refused(tmp_path, name):
-    with pytest.raises(SaveFileError, match="files of a run must be in its folder"):
-        write_update(tmp_path / "run", RunUpdate(seed=0, content={name: b""}, names=frozenset({name})))
+    with pytest.raises(SaveFileError, match="The files of a run must be in its folder"):
+        write_update(
+            tmp_path / "run", RunUpdate(seed=0, content={name: b""}, names=frozenset({name}))
+        )
     assert not (tmp_path / "outside").exists()
 
 
 def test_folders_that_killed_jobs_left_are_removed(tmp_path, scratch):
     pid = next(number for number in range(4_000_000, 2**31) if not Path(f"/proc/{number}").exists())
-    left, running = scratch / f"esbas-run-{pid}-abc", scratch / f"esbas-run-{os.getpid()}-abc"
+    left = scratch / f"esbas-run-{pid}-abc"
+    running = scratch / f"esbas-run-{os.getpid()}-abc"
     left.mkdir()
     running.mkdir()
     train(tmp_path / "out", Elsewhere(), seeds=(0,), episodes=2)

@@ -1,4 +1,4 @@
-"""Which portfolio a task gets, how its observations are converted, and what is advised if they cannot be."""
+"""Which portfolio an environment gets, how observations are converted, and advice otherwise."""
 
 import shlex
 from types import SimpleNamespace
@@ -12,12 +12,15 @@ import esbas
 from esbas import cli
 from esbas.envs import DiscreteObservations
 from esbas.errors import InvalidValueError, SpaceError
+from esbas.specs.portfolios.spaces import image_note
 from esbas.testing import Corridor
-from esbas.training import Train, default_recipe, make_task, open_folder, recipe_of
-from esbas.training.portfolios.spaces import image_note
+from esbas.training import TrainingConfig, default_recipe, make_env, open_folder, recipe_of
+from training.programs import plan_of_config
 
 CARDS = Tuple([Discrete(32), Discrete(11), Discrete(2)])
 MIXED = Dict(place=Box(-1, 1, (3,)), mode=Discrete(4))
+FILTER = "FilterObservation(filter_keys=['direction', 'image'])"
+FILTER_FIRST = "FilterObservation(filter_keys=[0])"
 TALKING = Dict(direction=Discrete(4), image=Box(0, 255, (7, 7, 3), np.uint8), mission=Text(9))
 
 
@@ -25,7 +28,8 @@ class OneStep(gymnasium.Env):
     """Any spaces; each episode has one step."""
 
     def __init__(self, observations=MIXED, actions=None):
-        self.observation_space, self.action_space = observations, actions or Discrete(2)
+        self.observation_space = observations
+        self.action_space = actions or Discrete(2)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -52,49 +56,81 @@ class OneStep(gymnasium.Env):
 )
 def test_the_default_portfolio_has_tables_for_discrete_tasks(observations, actions, tables):
     recipe = default_recipe(OneStep(observations, Discrete(actions)))
-    assert {member.algorithm != "dqn" for member in recipe.members} == {tables}
+    assert {member.algorithm != "dqn" for member in recipe.learners} == {tables}
 
 
 def test_spaces_of_esbas_itself_count_as_discrete():
     env = Corridor()
     assert len(default_recipe(env).build(env, steps=10, seed=0)) >= 2
-    assert "dqn" not in {member.algorithm for member in default_recipe(env).members}
+    assert "dqn" not in {member.algorithm for member in default_recipe(env).learners}
 
 
 @pytest.mark.parametrize(
-    ("members", "space", "wrapper"),
+    ("members", "space", "wrappers"),
     [
-        (["tabular_q"], CARDS, "DiscreteObservations"),
-        (["tabular_q", "random"], Discrete(4, start=1), "DiscreteObservations"),
-        (["tabular_q"], MultiDiscrete([200, 200]), None),
-        (["tabular_q"], Discrete(4), None),
-        (["random"], CARDS, "FlattenObservation"),
-        (["dqn"], CARDS, "FlattenObservation"),
-        (["dqn"], MIXED, "FlattenObservation"),
-        (["dqn"], MultiDiscrete([2, 2]), None),
-        (["dqn"], TALKING, None),
-        (["dqn"], Dict(huge=Discrete(10**9)), None),
-        (["dqn", "training.plugins:Plainest"], MIXED, None),
+        (["tabular_q"], CARDS, ["DiscreteObservations"]),
+        (["tabular_q", "random"], Discrete(4, start=1), ["DiscreteObservations"]),
+        (["tabular_q"], MultiDiscrete([200, 200]), []),
+        (["tabular_q"], Discrete(4), []),
+        (["tabular_q"], Tuple([CARDS, Text(5)]), [FILTER_FIRST, "DiscreteObservations"]),
+        (["random"], CARDS, ["FlattenObservation"]),
+        (["dqn"], CARDS, ["FlattenObservation"]),
+        (["dqn"], MIXED, ["FlattenObservation"]),
+        (["dqn"], MultiDiscrete([2, 2]), []),
+        (["dqn"], TALKING, [FILTER, "FlattenObservation"]),
+        (["dqn"], Dict(only=Text(9)), []),
+        (["dqn"], Dict(huge=Discrete(10**9)), []),
+        (["dqn"], Dict(list=Sequence(Discrete(2)), place=Discrete(4)), []),
+        (["dqn", "training.plugins:Plainest"], MIXED, []),
+        (["dqn", "training.plugins:Plainest"], TALKING, []),
     ],
 )
-def test_observations_are_converted_for_the_algorithms_of_the_library(members, space, wrapper):
-    assert recipe_of(members).conversion(space) == wrapper
+def test_observations_are_converted_for_the_algorithms_of_the_library(members, space, wrappers):
+    assert list(recipe_of(members).conversions(space, Discrete(2))) == wrappers
+
+
+@pytest.mark.parametrize(
+    ("members", "space", "wrappers"),
+    [
+        (["dqn"], MultiDiscrete([2, 3]), ["DiscreteActions"]),
+        (["dqn", "random"], MultiBinary(3), ["DiscreteActions"]),
+        (["tabular_q"], Discrete(2, start=1), ["DiscreteActions"]),
+        (["dqn"], Discrete(2), []),
+        (["random"], MultiDiscrete([2, 3]), []),  # it draws from any space
+        (["sb3.sac"], MultiDiscrete([2, 3]), []),
+        (["dqn"], MultiDiscrete([200, 200]), []),
+        (["dqn"], Box(-1, 1, (2,)), []),
+        (["dqn", "training.plugins:Plainest"], MultiDiscrete([2, 3]), []),
+    ],
+)
+def test_actions_are_numbered_for_the_algorithms_of_the_library(members, space, wrappers):
+    assert list(recipe_of(members).conversions(Discrete(3), space)) == wrappers
 
 
 @pytest.fixture
 def _no_report(monkeypatch):
-    monkeypatch.setattr("esbas.training.commands.train.publish", lambda *_: None)  # figures take time
+    monkeypatch.setattr("esbas.training.train.write_report", lambda *_: None)  # figures take time
 
 
 @pytest.mark.usefixtures("_no_report")
 def test_a_conversion_belongs_to_the_task_and_not_to_the_options(tmp_path, capsys):
     out = tmp_path / "it"
-    words = ["train", "Blackjack-v1", "--members", "tabular_q", "--episodes", "3", "--no-tensorboard", "--out", str(out)]
+    words = [
+        "train",
+        "Blackjack-v1",
+        "--learners",
+        "tabular_q",
+        "--episodes",
+        "3",
+        "--no-tensorboard",
+        "--out",
+        str(out),
+    ]
     assert cli.main(words) == 0
-    assert "Observations are converted by DiscreteObservations" in capsys.readouterr().out
+    assert "Observations are converted by DiscreteObservations" in capsys.readouterr().err
     training = open_folder(out)
-    assert training.plan.wrappers == training.config.wrappers == ()
-    task, wrappers = training.plan.wrapped_task()
+    assert training.plan.config.wrappers == training.config.wrappers == ()
+    task, wrappers = training.plan.wrapped_env()
     assert isinstance(task, DiscreteObservations)
     assert wrappers == ("DiscreteObservations",)
     assert cli.main(["evaluate", str(out), "--episodes", "2"]) == 0
@@ -104,25 +140,36 @@ def test_a_conversion_belongs_to_the_task_and_not_to_the_options(tmp_path, capsy
     ("space", "message"),
     [
         (TALKING, r"'mission' (Text(1, 9"),
-        (TALKING, """keep the others with --wrappers "FilterObservation(filter_keys=['direction', 'image'])\""""),
-        (Tuple([Discrete(2), Sequence(Discrete(2))]), 'keep the others with --wrappers "FilterObservation(filter_keys=[0])"'),
+        (
+            TALKING,
+            (
+                "keep the others with --wrappers "
+                "\"FilterObservation(filter_keys=['direction', 'image'])\""
+            ),
+        ),
+        (
+            Tuple([Discrete(2), Sequence(Discrete(2))]),
+            'keep the others with --wrappers "FilterObservation(filter_keys=[0])"',
+        ),
         (Dict(only=Text(5)), "'only' (Text(1, 5"),
         (Text(5), "add a wrapper of your own, as --wrappers module:Class"),
         (MIXED, "add --wrappers FlattenObservation"),
     ],
 )
 def test_observations_that_are_no_arrays_are_explained(space, message):
-    with pytest.raises(SpaceError, match="dqn needs observations that are numbers or arrays, but") as caught:
+    with pytest.raises(
+        SpaceError, match="dqn needs observations that are numbers or arrays, but"
+    ) as caught:
         recipe_of(["dqn"]).build(OneStep(space), steps=10, seed=0)
     assert message in str(caught.value)
 
 
-def test_the_advice_for_parts_that_cannot_be_flattened_works():
-    words = ["FilterObservation(filter_keys=['direction', 'image'])"]
-    config = Train(env=lambda: OneStep(TALKING), members=("dqn",), wrappers=tuple(words))
-    plan = config.plan(config.recipe())
-    task, wrappers = plan.wrapped_task()
-    assert wrappers == (*words, "FlattenObservation")
+@pytest.mark.parametrize("given", [(), (FILTER,)])
+def test_texts_are_left_out_with_and_without_the_wrapper(given):
+    config = TrainingConfig(lambda: OneStep(TALKING), learners=("dqn",), wrappers=given)
+    plan = plan_of_config(config)
+    task, wrappers = plan.wrapped_env()
+    assert wrappers == (FILTER, "FlattenObservation")
     assert task.observation_space.shape == (151,)
 
 
@@ -131,29 +178,42 @@ def test_the_advice_for_actions_works(actions):
     env = OneStep(Box(0, 1, (3,)), actions)
     with pytest.raises(SpaceError, match="remove it, or add --wrappers DiscreteActions"):
         recipe_of(["dqn"]).build(env, steps=10, seed=0)
-    with pytest.raises(SpaceError, match="use one for discrete actions such as dqn and add --wrappers DiscreteActions"):
+    with pytest.raises(SpaceError, match="use one for discrete actions, such as dqn"):
         recipe_of(["sb3.sac"]).build(env, steps=10, seed=0)
-    with pytest.raises(SpaceError, match="add --wrappers DiscreteActions"):
-        default_recipe(env)
-    assert len(default_recipe(make_task(env, wrappers=["DiscreteActions"])).members) == 6
+    assert len(default_recipe(env).learners) == 6
+    assert len(default_recipe(make_env(env, wrappers=["DiscreteActions"])).learners) == 6
+
+
+def test_too_many_actions_are_refused_in_one_sentence():
+    for actions, count in ((MultiDiscrete([200, 200]), "40,000"), (MultiBinary(5000), "too many")):
+        env = OneStep(Box(0, 1, (3,)), actions)
+        for learners in (None, ["dqn"]):
+            with pytest.raises(
+                SpaceError, match=f"has {count} combinations, of which at most 10,0"
+            ):
+                plan_of_config(TrainingConfig(lambda env=env: env, learners=learners)).start(0)
 
 
 def test_the_advice_for_discrete_observations_works():
     with pytest.raises(SpaceError, match=r'or add --wrappers "DiscretizeObservation\(bins=10\)"'):
-        recipe_of(["tabular_q"]).build(make_task("MountainCar-v0"), steps=10, seed=0)
-    task = make_task("MountainCar-v0", wrappers=["DiscretizeObservation(bins=10)"])
+        recipe_of(["tabular_q"]).build(make_env("MountainCar-v0"), steps=10, seed=0)
+    task = make_env("MountainCar-v0", wrappers=["DiscretizeObservation(bins=10)"])
     assert recipe_of(["tabular_q"]).build(task, steps=10, seed=0)
     with pytest.raises(SpaceError, match="choose an algorithm for vectors, such as dqn"):
-        recipe_of(["tabular_q"]).build(make_task("CartPole-v1"), steps=10, seed=0)
+        recipe_of(["tabular_q"]).build(make_env("CartPole-v1"), steps=10, seed=0)
 
 
-def test_vector_environments_are_recognised():
+def test_vector_environments_are_recognized():
     vector = gymnasium.make_vec("CartPole-v1", num_envs=3)
-    with pytest.raises(InvalidValueError, match="must be one environment, but 'CartPoleVectorEnv' is a vector of 3: give one"):
-        make_task(vector)
-    with pytest.raises(InvalidValueError, match="is a vector of 3"):
-        make_task(lambda: vector)
-    with pytest.raises(InvalidValueError, match="the environment is a single one"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"^Vector environments are not supported, but got 'CartPoleVectorEnv' with 3 "
+        "environments: give",
+    ):
+        make_env(vector)
+    with pytest.raises(InvalidValueError, match="with 3 environments"):
+        make_env(lambda: vector)
+    with pytest.raises(InvalidValueError, match="Vector environments are not supported"):
         esbas.run(vector, [], esbas.SSBAS(["a"]), episodes=1)
 
 
@@ -165,7 +225,7 @@ def images(*shape):
 def test_the_advice_for_images_works(shape):
     note = image_note(images(*shape))
     assert ("pip install opencv" in note) == (max(shape) > 100)
-    task = make_task(images(*shape), wrappers=advised(note))
+    task = make_env(images(*shape), wrappers=advised(note))
     small = (84, 84) if max(shape) > 100 else shape[:2]
     assert task.observation_space.shape == (4, *small)
     assert task.reset(seed=0)[0].shape == (4, *small)
@@ -188,7 +248,8 @@ class Console(OneStep):
     def __init__(self, frameskip):
         super().__init__(Box(0, 255, (210, 160, 3), np.uint8))
         screen = SimpleNamespace(lives=lambda: 1, getScreenGrayscale=lambda buffer: buffer.fill(7))
-        self._frameskip, self.ale = frameskip, screen
+        self._frameskip = frameskip
+        self.ale = screen
 
     def get_action_meanings(self):
         return ["NOOP", "FIRE"]
@@ -197,19 +258,29 @@ class Console(OneStep):
         return *super().step(action)[:2], False, False, {}
 
 
-@pytest.mark.parametrize(("frameskip", "wrapper"), [(4, "AtariPreprocessing(frame_skip=1)"), (1, "AtariPreprocessing")])
+@pytest.mark.parametrize(
+    ("frameskip", "wrapper"), [(4, "AtariPreprocessing(frame_skip=1)"), (1, "AtariPreprocessing")]
+)
 def test_the_advice_for_atari_games_works(frameskip, wrapper):
     words = advised(image_note(Console(frameskip)))
     assert words == [wrapper, "FrameStackObservation(stack_size=4)"]
-    task = make_task(Console(frameskip), wrappers=words)
+    task = make_env(Console(frameskip), wrappers=words)
     assert task.reset(seed=0)[0].shape == (4, 84, 84)
 
 
 @pytest.mark.usefixtures("_no_report")
 def test_a_training_on_images_prints_the_advice(tmp_path, capsys):
-    words = ["train", "training.test_spaces:Frames", "--members", "random", "--episodes", "2", "--no-tensorboard"]
+    words = [
+        "train",
+        "training.test_spaces:Frames",
+        "--learners",
+        "random",
+        "--episodes",
+        "2",
+        "--no-tensorboard",
+    ]
     assert cli.main([*words, "--out", str(tmp_path / "it")]) == 0
-    assert 'add --wrappers "FrameStackObservation(stack_size=4)"' in capsys.readouterr().out
+    assert 'add --wrappers "FrameStackObservation(stack_size=4)"' in capsys.readouterr().err
 
 
 class Frames(OneStep):

@@ -7,24 +7,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from esbas.reporting import Results
-from esbas.training import Train
-from esbas.training.folder import COMMAND, PORTFOLIO
+from esbas.training import TrainingConfig
+from esbas.training.folder import create_folder
 from esbas.training.runs.episode_log import EPISODES
+from training.programs import plan_of_config
 
 LENGTH = 10  # steps of each episode
 
 
-def write_training(out: Path, *runs: Sequence[float], steps: int = 600, speed: float = 200, **options: Any) -> Path:
+def write_training(
+    out: Path, *runs: Sequence[float], steps: int = 600, speed: float = 200, **options: Any
+) -> Path:
     """Write the folder of a training with the given values of the episodes of each run."""
-    config = Train("CartPole-v1", members=("random",), steps=steps, seeds=tuple(range(len(runs))), out=out)
-    config = dataclasses.replace(config, **options)
-    folder, recipe = config.folder, config.recipe()
-    Results(folder, command=COMMAND + config.env_id, config=config.options())
-    (folder / PORTFOLIO).write_text(recipe.text)
+    config = TrainingConfig(
+        "CartPole-v1", learners=("random",), steps=steps, seeds=tuple(range(len(runs))), out=out
+    )
+    plan = plan_of_config(dataclasses.replace(config, **options))
+    training = create_folder(plan.config.folder, plan, [])
     for seed, values in enumerate(runs):
-        write_run(folder, seed, values, steps=steps, speed=speed, learners=recipe.names)
-    return folder
+        write_run(training.folder, seed, values, steps=steps, speed=speed, learners=training.names)
+    return training.folder
 
 
 def write_run(
@@ -46,5 +48,10 @@ def write_run(
     with (directory / "episodes.csv").open("w", newline="") as file:
         csv.writer(file).writerows([EPISODES, *rows])
     done = LENGTH * len(values)
-    clock = {"seconds": done / speed, "episodes": len(values), "steps": done, "finished": done >= steps}
+    clock = {
+        "seconds": done / speed,
+        "episodes": len(values),
+        "steps": done,
+        "finished": done >= steps,
+    }
     (directory / "clock.json").write_text(json.dumps(clock))

@@ -1,10 +1,12 @@
-"""Checks of plain data that is read back: states, save files, settings. Data of the wrong shape raises one sentence.
+"""Checks of plain data that is read back: states, save files, settings.
 
-A shape is one of:
+Data of the wrong shape raises one sentence. A shape is one of:
 
-- a type: `str`, `bool`, `int`, `float` (finite, whole numbers included), `dict` or `list`; `Any` for any plain data or arrays;
+- a type: `str`, `bool`, `int`, `float` (finite, whole numbers included), `dict` or `list`; `Any`
+  for any plain data or arrays;
 - `None`, or another constant such as `"run"`;
-- `{"key": shape}`: a dictionary with exactly these keys; `{"key": shape, str: shape}`: with these keys and any others;
+- `{"key": shape}`: a dictionary with exactly these keys; `{"key": shape, str: shape}`: with these
+  keys and any others;
 - `[shape]`: a list of any length; `(shape, shape)`: a list of exactly these items;
 - a `Number`, `ArrayOf` or `AnyOf`.
 """
@@ -29,7 +31,11 @@ REMEDY = "go back to an earlier copy"
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A number between `min` and `max`, both allowed. By default, whole numbers have at most 64 bits."""
+    """A number between `min` and `max`, both allowed.
+
+    By default, whole numbers have at most 64 bits. With `finite=False`, any float is accepted,
+    infinities and NaN included.
+    """
 
     min: float | None = None
     max: float | None = None
@@ -42,13 +48,25 @@ class Number:
         if not self.finite:
             return isinstance(value, float)
         limit = 2**63 - 1 if self.whole else sys.float_info.max
-        return bool((-limit if self.min is None else self.min) <= value <= (limit if self.max is None else self.max))
+        smallest = -limit if self.min is None else self.min
+        largest = limit if self.max is None else self.max
+        return bool(smallest <= value <= largest)
 
     def __str__(self) -> str:
-        bounds = [
-            f"{sign} {bound}" for sign, bound in ((">=", self.min), ("<=", self.max)) if bound is not None and bound < 2**64
-        ]
-        return f"a {'whole ' if self.whole else 'finite ' if self.finite else ''}number {' and '.join(bounds)}".strip()
+        words = ["a"]
+        if self.whole:
+            words.append("whole")
+        elif self.finite:
+            words.append("finite")
+        words.append("number")
+        bounds = []
+        if self.min is not None:
+            bounds.append(f">= {self.min}")
+        if self.max is not None and self.max < 2**64:  # a larger one is hard to read
+            bounds.append(f"<= {self.max}")
+        if bounds:
+            words.append(" and ".join(bounds))
+        return " ".join(words)
 
 
 COUNT = Number(min=0, whole=True)
@@ -60,14 +78,23 @@ NonNegative = Annotated[float, Number(min=0)]
 
 @dataclass(frozen=True)
 class ArrayOf:
-    """A NumPy array. `kinds` are letters of `dtype.kind` ("f": float, "iu": integer, "b": bool); None in `shape`: any size."""
+    """A NumPy array.
+
+    Attributes:
+        kinds: letters of `dtype.kind` ("f": float, "iu": integer, "b": bool).
+        shape: the size of each axis; None: any size.
+    """
 
     kinds: str
     shape: tuple[int | None, ...]
 
     def accepts(self, value: Any) -> bool:
-        fits = isinstance(value, np.ndarray) and value.dtype.kind in self.kinds and value.ndim == len(self.shape)
-        return fits and all(size in (None, found) for size, found in zip(self.shape, value.shape, strict=True))
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in self.kinds:
+            return False
+        if value.ndim != len(self.shape):
+            return False
+        sizes = zip(self.shape, value.shape, strict=True)
+        return all(size is None or size == found for size, found in sizes)
 
     def __str__(self) -> str:
         return f"an array of kind {self.kinds!r} and shape {self.shape}".replace("None", "any")
@@ -87,76 +114,115 @@ class _Mismatch(Exception):  # noqa: N818  # never leaves this file
 def check(value: Any, shape: Any, where: str, *, remedy: str = REMEDY) -> None:
     """Raise an InvalidValueError unless the value has this shape.
 
-    >>> check({"epoch": -1}, {"epoch": COUNT}, "the state")
+    >>> check(-1, COUNT, "the epoch", remedy="fix it")
     Traceback (most recent call last):
-    esbas.errors.InvalidValueError: the state must have a whole number >= 0 at `epoch`, but got -1: go back to an earlier copy
+    esbas.errors.InvalidValueError: The epoch must be a whole number >= 0, but got -1: fix it.
     """
     try:
         _check(value, shape, MAX_DEPTH)
     except _Mismatch as mismatch:
         path, rule, got = mismatch.args
-        place = repr(path.removeprefix(".")[:200])[1:-1]  # keys can be any text
-        at = f"have {rule} at `{place}`" if path else f"have {rule}" if rule.startswith("the keys") else f"be {rule}"
-        raise InvalidValueError(f"{where} must {at}, but got {short(got)}: {remedy}") from None
-
-
-def require(holds: bool, rule: str, where: str, *, remedy: str = REMEDY, **got: object) -> None:
-    """Raise an InvalidValueError unless a rule about several parts of the data holds."""
-    if not holds:
-        values = ", ".join(f"{name}={short(value)}" for name, value in got.items())
-        raise InvalidValueError(f"in {where}, {rule} must hold, but got {values}: {remedy}")
+        if path:
+            key = repr(path.removeprefix(".")[:200])[1:-1]  # keys can be any text
+            expected = f"have {rule} at `{key}`"
+        elif rule.startswith("the keys"):
+            expected = f"have {rule}"
+        else:
+            expected = f"be {rule}"
+        raise _invalid(f"{where} must {expected}, but got {short(got)}", remedy) from None
 
 
 @contextmanager
 def restored_on_error(part: Any, where: str = "") -> Iterator[None]:
-    """Load the old state of `part` again if the block fails. With `where`, errors of plug-ins become one sentence."""
+    """Load the old state of `part` again if the block fails.
+
+    With `where`, errors of plug-ins become one sentence.
+    """
     before = None
-    with suppress(Exception, SystemExit):  # a part that cannot be saved cannot be restored, but it can be loaded
+    # A part that cannot be saved cannot be restored, but it can be loaded.
+    with suppress(Exception):
         before = copy.deepcopy(part.state_dict())
     try:
         yield
     except BaseException as error:
         if before is not None:
-            with suppress(Exception, SystemExit):
+            with suppress(Exception):
                 part.load_state_dict(before)
         if isinstance(error, EsbasError) or not isinstance(error, Exception) or not where:
             raise
-        raise InvalidValueError(f"{where} must fit, but {type(error).__name__}: {str(error)[:200]}: {REMEDY}") from error
+        raise _invalid(
+            f"{where} must fit, but {type(error).__name__}: {str(error)[:200]}", REMEDY
+        ) from error
 
 
 def fields_of(record: type) -> dict[Any, Any]:
-    """The shape of a dataclass, from the types of its fields."""
-    return {
-        field.name: next((each for each in (*get_args(field.type)[1:], field.type) if _known(each)), Any)
-        for field in fields(record)
-    }
+    """Return the shape of a dataclass, from the types of its fields."""
+    shape: dict[Any, Any] = {}
+    for field in fields(record):
+        shape[field.name] = Any
+        # For `Annotated[int, COUNT]`, the shape is the annotation.
+        for candidate in (*get_args(field.type)[1:], field.type):
+            if _known(candidate):
+                shape[field.name] = candidate
+                break
+    return shape
 
 
 def like(value: Any) -> Any:
-    """The shape of values with the same type as this one."""
-    return next((kind for kind in (bool, int, float, str, dict, list) if isinstance(value, kind)), Any)
+    """Return the shape of values with the same type as this one."""
+    for kind in (bool, int, float, str, dict, list):
+        if isinstance(value, kind):
+            return kind
+    return Any
 
 
 def read_json(text: str | bytes, where: str, *, remedy: str = REMEDY) -> Any:
-    """Parse JSON. Text that is not JSON, is nested too deeply, or has numbers of more than 320 digits raises one sentence."""
+    """Parse JSON.
+
+    Text that is not JSON, is nested too deeply, or has numbers of more than 320 digits raises one
+    sentence.
+    """
+
+    def parse_int(digits: str) -> int:
+        return int(_bounded(digits))
+
+    def parse_float(digits: str) -> float:
+        return float(_bounded(digits))
+
     try:
-        return json.loads(
-            text, parse_int=lambda digits: int(_bounded(digits)), parse_float=lambda digits: float(_bounded(digits))
-        )
+        return json.loads(text, parse_int=parse_int, parse_float=parse_float)
     except (ValueError, RecursionError) as error:
-        raise InvalidValueError(f"{where} must be JSON, but {type(error).__name__}: {str(error)[:200]}: {remedy}") from None
+        problem = f"{type(error).__name__}: {str(error)[:200]}"
+        raise _invalid(f"{where} must be JSON, but {problem}", remedy) from None
 
 
 def short(value: Any) -> str:
-    """The value for a message: on one line, never long, never slow."""
+    """Return the value for a message: on one line, never long, never slow."""
     if isinstance(value, int) and value.bit_length() > 200:
         return "an integer of more than 60 digits"
+    if value is None or isinstance(value, int | float):
+        return repr(value)
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:60] + "...")
-    if isinstance(value, list | tuple | dict):
-        small = isinstance(value, list | tuple) and len(value) <= 8 and all(isinstance(item, int | float | str) for item in value)
-        return f"[{', '.join(map(short, value))}]" if small else f"a {type(value).__name__} of {len(value)} items"
-    return repr(value) if value is None or isinstance(value, int | float) else f"a value of type {type(value).__name__}"
+    kind = type(value).__name__
+    if isinstance(value, dict):
+        return f"a {kind} of {len(value)} items"
+    if isinstance(value, list | tuple):
+        if len(value) > 8 or not all(isinstance(item, int | float | str) for item in value):
+            return f"a {kind} of {len(value)} items"
+        return f"[{', '.join(map(short, value))}]"
+    return f"a value of type {kind}"
+
+
+def _invalid(problem: str, remedy: str) -> InvalidValueError:
+    """Return the error with a sentence that begins with a capital letter.
+
+    It does not if it begins with a path, or with "its": then it becomes part of another sentence.
+    """
+    first_word = problem.split(maxsplit=1)[0]
+    if first_word.isalpha() and first_word != "its":
+        problem = problem[0].upper() + problem[1:]
+    return InvalidValueError(f"{problem}: {remedy.rstrip('.')}.")
 
 
 def _check(value: Any, shape: Any, depth: int) -> None:
@@ -166,7 +232,8 @@ def _check(value: Any, shape: Any, depth: int) -> None:
         if not isinstance(value, dict | list | tuple):
             return
         shape = {str: Any} if isinstance(value, dict) else [Any]
-    shape = _SHAPES.get(shape, shape) if isinstance(shape, type) else shape
+    if isinstance(shape, type):
+        shape = _SHAPES.get(shape, shape)
     if isinstance(shape, Number | ArrayOf):
         if not shape.accepts(value):
             raise _Mismatch("", str(shape), value)
@@ -174,33 +241,51 @@ def _check(value: Any, shape: Any, depth: int) -> None:
         _check_any(value, shape.shapes, depth)
     elif isinstance(shape, dict):
         _check_dict(value, shape, depth)
-    elif isinstance(shape, list | tuple):
-        if not isinstance(value, list | tuple) or (isinstance(shape, tuple) and len(value) != len(shape)):
-            raise _Mismatch("", "a list" if isinstance(shape, list) else f"a list of length {len(shape)}", value)
-        if isinstance(shape, list) and len(value) > 100 and _all_fit(value, shape[0]):
-            return
-        for i, item in enumerate(value):
-            try:
-                _check(item, shape[i if isinstance(shape, tuple) else 0], depth - 1)
-            except _Mismatch as mismatch:
-                raise _Mismatch(f"[{i}]{mismatch.args[0]}", *mismatch.args[1:]) from None
-    elif not (isinstance(value, shape) if isinstance(shape, type) else type(value) is type(shape) and value == shape):
-        names = {str: "text", bool: "true or false"}
-        raise _Mismatch("", names.get(shape, shape.__name__) if isinstance(shape, type) else repr(shape), value)
+    elif isinstance(shape, list):
+        if not isinstance(value, list | tuple):
+            raise _Mismatch("", "a list", value)
+        if len(value) <= 100 or not _all_fit(value, shape[0]):
+            _check_items(value, shape * len(value), depth)
+    elif isinstance(shape, tuple):
+        if not isinstance(value, list | tuple) or len(value) != len(shape):
+            raise _Mismatch("", f"a list of length {len(shape)}", value)
+        _check_items(value, shape, depth)
+    elif isinstance(shape, type):
+        if not isinstance(value, shape):
+            raise _Mismatch("", _TYPE_NAMES.get(shape, shape.__name__), value)
+    elif type(value) is not type(shape) or value != shape:
+        raise _Mismatch("", repr(shape), value)
+
+
+def _check_items(values: Any, shapes: Any, depth: int) -> None:
+    for i, (item, shape) in enumerate(zip(values, shapes, strict=True)):
+        try:
+            _check(item, shape, depth - 1)
+        except _Mismatch as mismatch:
+            path, rule, got = mismatch.args
+            raise _Mismatch(f"[{i}]{path}", rule, got) from None
 
 
 def _all_fit(values: Any, shape: Any) -> bool:
-    """Whether many values fit, where this can be seen at once. False says nothing: the values are then checked one by one."""
-    shape = _SHAPES.get(shape, shape) if isinstance(shape, type) else shape
+    """Return whether many values fit, where this can be seen at once.
+
+    If it is False, the values may still fit: they are then checked one by one.
+    """
+    if isinstance(shape, type):
+        shape = _SHAPES.get(shape, shape)
     kinds = set(map(type, values))
     if isinstance(shape, AnyOf):
-        rest = [value for value in values if value is not None] if None in shape.shapes and type(None) in kinds else values
+        rest = values
+        if None in shape.shapes and type(None) in kinds:
+            rest = [value for value in values if value is not None]
         return not rest or any(_all_fit(rest, each) for each in shape.shapes)
     if shape is Any:
         return kinds <= {bool, int, float, str, type(None)}
     if not isinstance(shape, Number) or not shape.finite or kinds not in ({int}, {float}):
         return False
-    return (kinds == {int} or math.isfinite(sum(values))) and shape.accepts(min(values)) and shape.accepts(max(values))
+    if kinds == {float} and not math.isfinite(sum(values)):  # NaN, which min and max may miss
+        return False
+    return shape.accepts(min(values)) and shape.accepts(max(values))
 
 
 def _check_dict(value: Any, shape: dict[Any, Any], depth: int) -> None:
@@ -213,7 +298,8 @@ def _check_dict(value: Any, shape: dict[Any, Any], depth: int) -> None:
         try:
             _check(item, shape[key] if key in shape else shape[str], depth - 1)
         except _Mismatch as mismatch:
-            raise _Mismatch(f".{key}{mismatch.args[0]}", *mismatch.args[1:]) from None
+            path, rule, got = mismatch.args
+            raise _Mismatch(f".{key}{path}", rule, got) from None
 
 
 def _check_any(value: Any, shapes: tuple[Any, ...], depth: int) -> None:
@@ -223,12 +309,17 @@ def _check_any(value: Any, shapes: tuple[Any, ...], depth: int) -> None:
             return _check(value, shape, depth)
         except _Mismatch as mismatch:
             found.append(mismatch)
-    deepest = max(found, key=lambda mismatch: len(mismatch.args[0]))
+    deepest = max(found, key=_length_of_path)
     if deepest.args[0]:
         raise deepest
     raise _Mismatch("", " or ".join(mismatch.args[1] for mismatch in found), value)
 
 
+def _length_of_path(mismatch: _Mismatch) -> int:
+    return len(mismatch.args[0])
+
+
+_TYPE_NAMES: dict[type, str] = {str: "text", bool: "true or false"}
 _SHAPES: dict[Any, Any] = {int: Number(whole=True), float: Number(), dict: {str: Any}, list: [Any]}
 
 

@@ -1,11 +1,13 @@
-"""Bandits, with formula and reference in each docstring. A new one is a file in this folder with a registered class."""
+"""Bandits, with formula and reference in each docstring.
+
+A new bandit is a file in this folder with a registered class.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 from esbas.bandits.agent57 import Agent57
 from esbas.bandits.balancing import D3RB, ED2RB
 from esbas.bandits.bandit import BANDITS, Bandit, BanditFactory, make_bandit
-from esbas.bandits.budgeted_thompson import BudgetedThompson
 from esbas.bandits.corral import Corral
 from esbas.bandits.discounted import Discounted
 from esbas.bandits.elimination import ExploreThenCommit, MedianElimination, SuccessiveElimination
@@ -19,7 +21,12 @@ from esbas.bandits.on_window import Staggered, on_window
 from esbas.bandits.random_bandit import RandomBandit
 from esbas.bandits.rising import RLessUCB
 from esbas.bandits.simple import EpsilonGreedyBandit, RoundRobin, UniformBandit
-from esbas.bandits.thompson import BetaThompson, DiscountedThompson, GaussianThompson, SlidingThompson
+from esbas.bandits.thompson import (
+    BetaThompson,
+    DiscountedThompson,
+    GaussianThompson,
+    SlidingThompson,
+)
 from esbas.bandits.ucb import UCB1, SlidingUCB
 from esbas.bandits.ucb_variance import UCBV, UCBTuned
 from esbas.bandits.window import Window
@@ -38,7 +45,6 @@ __all__ = [
     "Bandit",
     "BanditFactory",
     "BetaThompson",
-    "BudgetedThompson",
     "Corral",
     "Discounted",
     "DiscountedThompson",
@@ -71,12 +77,13 @@ __all__ = [
     "on_window",
 ]
 
-if not TYPE_CHECKING:  # a type checker should report unknown names
+if not TYPE_CHECKING:  # A type checker should report unknown names.
 
     def __getattr__(name: str) -> Any:
-        """A registered class that is not imported above, by the name of the class."""
-        for registered in BANDITS if not name.startswith("_") else ():
-            found = BANDITS.find(registered)
-            if getattr(found, "__name__", "") == name:
-                return found
+        """Return a registered class that is not imported above, by the name of the class."""
+        if not name.startswith("_"):
+            for registered in BANDITS:
+                found = BANDITS.find(registered)
+                if getattr(found, "__name__", "") == name:
+                    return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,8 @@
-"""D³RB and ED²RB: balance the regret of algorithms that learn, without knowing anything about them in advance.
+"""D³RB and ED²RB: balance the regret of arms that learn, without prior knowledge about them.
 
-An arm that learns well has a regret of at most d √n after n pulls. Both estimate d from the rewards and pull the arm with the
-smallest balancing potential, d √n. `indices()` returns minus the potentials; an arm without a pull is infinite and goes first.
+An arm that learns well has a regret of at most d √n after n pulls. Both bandits estimate d from the
+rewards and pull the arm with the smallest balancing potential, d √n. `indices()` returns minus the
+potentials. An arm without a pull has an infinite index and goes first.
 """
 
 import math
@@ -10,14 +11,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
+from esbas._internal.schema import Number
 from esbas.bandits.bandit import BANDITS, Rng
 from esbas.bandits.memory_bandit import AllRounds, Arm, MemoryBandit, Round
 from esbas.errors import require
-from esbas.schema import Number
 
 
 def balancing_radius(c: float, n_arms: float, delta: float, pulls: float) -> float:
-    """The radius c √(ln(K ln n / δ) / n); ln n is replaced by 1 if it is smaller, since ln ln 1 is -∞."""
+    """Return the radius c √(ln(K ln n / δ) / n) of a confidence bound.
+
+    ln n is replaced by 1 if it is smaller, since ln ln 1 is -∞.
+    """
     return c * math.sqrt(math.log(n_arms * max(math.log(pulls), 1.0) / delta) / pulls)
 
 
@@ -45,16 +49,27 @@ class RegretBalancing(MemoryBandit):
     guarantee = "Õ(d K √T + d² √(K T)) if the best has a regret of d √n after n of its own rounds"
     memory: AllRounds
 
-    def __init__(self, n_arms: int, *, d_min: float = 1.0, c: float = 1.0, delta: float = 0.1, rng: Rng = None) -> None:
-        require(d_min > 0, "d_min > 0", d_min=d_min)
-        require(c >= 0, "c >= 0", c=c)
-        require(0 < delta < 1, "0 < delta < 1", delta=delta)
-        super().__init__(n_arms, memory=AllRounds(n_arms, arm=partial(BalancedArm, value=d_min)), rng=rng)
-        self.d_min, self.c, self.delta = d_min, c, delta
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        d_min: float = 1.0,
+        c: float = 1.0,
+        delta: float = 0.1,
+        rng: Rng = None,
+    ) -> None:
+        require(d_min > 0, f"`d_min` must be greater than 0, but got {d_min!r}.")
+        require(c >= 0, f"`c` must be at least 0, but got {c!r}.")
+        require(0 < delta < 1, f"`delta` must lie between 0 and 1, but got {delta!r}.")
+        memory = AllRounds(n_arms, arm=partial(BalancedArm, value=d_min))
+        super().__init__(n_arms, memory=memory, rng=rng)
+        self.d_min = d_min
+        self.c = c
+        self.delta = delta
 
     @abstractmethod
     def _potential(self, arm: BalancedArm) -> float:
-        """The quantity to balance, for an arm with at least one pull."""
+        """Return the quantity to balance, for an arm with at least one pull."""
 
     def _index(self, k: int) -> float:
         arm = self.memory.arms[k]
@@ -73,9 +88,11 @@ class RegretBalancing(MemoryBandit):
 
 @BANDITS.register("d3rb")
 class D3RB(RegretBalancing):
-    """Pull argmin d_i √n_i; double d_i if x_i + d_i / √n_i + r(n_i) < max_j (x_j - r(n_j)): Pacchiano, Dann & Gentile (2023).
+    """Pull argmin d_i √n_i, and double d_i if arm i falls short of its bound.
 
-    x_i is the mean of n_i rewards, r(n) = c √(ln(K ln n / δ) / n). The arm that received a reward is tested.
+    The test is x_i + d_i / √n_i + r(n_i) < max_j (x_j - r(n_j)), for the arm i that received a
+    reward. x_i is the mean of n_i rewards, and r(n) = c √(ln(K ln n / δ) / n). Pacchiano, Dann &
+    Gentile (2023).
     """
 
     @property
@@ -96,10 +113,10 @@ class D3RB(RegretBalancing):
 
 @BANDITS.register("ed2rb")
 class ED2RB(RegretBalancing):
-    """As D³RB, with the estimate d_i = max(d_min, √n_i (max_j (x_j - r(n_j)) - x_i - r(n_i))): Pacchiano, Dann & Gentile (2023).
+    """As D³RB, with d_i = max(d_min, √n_i (max_j (x_j - r(n_j)) - x_i - r(n_i))).
 
-    When a reward arrives, the potential φ_i of its arm becomes d_i √n_i, but at least φ_i and at most 2 φ_i. With rounds in
-    flight it grows as √n.
+    When a reward arrives, the potential φ_i of its arm becomes d_i √n_i, but at least φ_i and at
+    most 2 φ_i. With rounds in flight it grows as √n. Pacchiano, Dann & Gentile (2023).
     """
 
     def _potential(self, arm: BalancedArm) -> float:
@@ -108,6 +125,8 @@ class ED2RB(RegretBalancing):
     def _learn(self, settled: Round, reward: float) -> None:
         del reward
         arm: BalancedArm = settled.arm
-        root, potential = math.sqrt(arm.rewards), arm.value
-        estimate = max(self.d_min, root * (self._best_lower() - self._upper(arm)) / self.spread)
-        arm.value = min(max(estimate * root, potential), 2 * potential)
+        potential = arm.value
+        root = math.sqrt(arm.rewards)
+        shortfall = self._best_lower() - self._upper(arm)
+        d = max(self.d_min, root * shortfall / self.spread)
+        arm.value = min(max(d * root, potential), 2 * potential)

@@ -1,4 +1,7 @@
-"""The contract of a bandit (the paper's Ξ). A bandit knows arms 0 .. K-1 and rewards; it knows nothing about learners."""
+"""The contract of a bandit (the paper's Ξ).
+
+A bandit knows arms 0 .. K-1 and rewards. It knows nothing about learners.
+"""
 
 import importlib
 import math
@@ -10,61 +13,79 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.errors import require
-from esbas.registry import Registry
+from esbas._internal.registry import Registry
+from esbas.errors import InvalidValueError, require
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator | None
 DEFAULT_HORIZON = 10_000
-"""The number of rounds that is assumed if `horizon` is not given, by bandits whose parameters depend on it."""
+"""The number of rounds that bandits assume if their parameters depend on it and it is not given."""
 
 
 class Bandit(ABC):
     """What every bandit implements.
 
-    `choose` does not change the bandit. `pull` starts a round and `update` ends it, immediately or after other rounds have
-    started. A simple loop is `arm = bandit.choose(); bandit.update(arm, reward)`. With several rounds in flight, keep the ticket
-    that `pull(arm)` returns and pass it to `update(arm, reward, pull=ticket)`; until then the round counts as a pull without a
-    reward.
+    `choose` does not change the bandit. `pull` starts a round and `update` ends it, immediately or
+    after other rounds have started. A simple loop repeats two calls:
+
+        arm = bandit.choose()
+        bandit.update(arm, reward)
+
+    With several rounds in flight, keep the ticket that `pull(arm)` returns and pass it to
+    `update(arm, reward, pull=ticket)`. Until then the round counts as a pull without a reward.
     """
 
     any_scale = False
-    """Whether rewards may have any size, in a range of width `spread`. Otherwise they must lie in [0, 1]."""
+    """Whether rewards may have any size. Otherwise they must lie in [0, 1]."""
     spread = 1.0
+    """The width of the range of rewards, for bandits with `any_scale`."""
     deterministic = False
     """Whether `choose` does not draw random numbers: the propensity of what it returns is 1."""
-    uses_costs = False
-    """Whether `spend` has an effect. Selectors then pass the length of each episode."""
     setting = "fixed arms"
-    """What it is made for: "fixed arms", "changing arms", "adversarial rewards" or "learning arms". For docs/bandits.md."""
+    """What the bandit is made for, for the table in docs/bandits.md.
+
+    One of "fixed arms", "changing arms", "adversarial rewards" and "learning arms".
+    """
     use = ""
     """When to use this bandit, for the table in docs/bandits.md."""
     guarantee = "none proven"
     """The regret bound, for the table in docs/bandits.md."""
 
     def __init__(self, n_arms: int, *, rng: Rng = None) -> None:
-        require(isinstance(n_arms, int) and n_arms >= 1, "n_arms >= 1", n_arms=n_arms)
+        require(
+            isinstance(n_arms, int) and n_arms >= 1,
+            f"`n_arms` must be a whole number of at least 1, but got {n_arms!r}.",
+        )
         self.n_arms = n_arms
         self.rng = np.random.default_rng(0) if rng is None else rng
 
     def check(self, reward: float) -> None:
         """Raise an error unless this is a valid reward."""
         if self.any_scale:
-            require(math.isfinite(reward), "a reward is finite", reward=reward)
-        else:
-            require(0 <= reward <= 1, "0 <= reward <= 1", 'scale it, as selectors do with scale="auto"', reward=reward)
+            if not math.isfinite(reward):
+                raise InvalidValueError(f"A reward must be finite, but got {reward!r}.")
+        elif not 0 <= reward <= 1:
+            raise InvalidValueError(
+                f"A reward must be between 0 and 1, but got {reward!r}: "
+                'scale it, as selectors do with scale="auto".'
+            )
 
     @abstractmethod
     def choose(self, among: Collection[int] | None = None) -> int:
-        """The arm to pull next, out of `among` (default: all)."""
+        """Return the arm to pull next, out of `among` (default: all)."""
 
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
-        """The probability with which `choose(among)` returned this arm; None if the bandit cannot compute it."""
+        """Return the probability with which `choose(among)` returned this arm.
+
+        None: the bandit cannot compute it.
+        """
         del arm, among
         return 1.0 if self.deterministic else None
 
-    def choose_with_propensity(self, among: Collection[int] | None = None) -> tuple[int, float | None]:
-        """What `choose` returns, and its propensity."""
+    def choose_with_propensity(
+        self, among: Collection[int] | None = None
+    ) -> tuple[int, float | None]:
+        """Return what `choose` returns, and its propensity."""
         arm = self.choose(among)
         return arm, self.propensity(arm, among)
 
@@ -73,19 +94,19 @@ class Bandit(ABC):
         """Start a round with this arm and return its ticket.
 
         Args:
-            arm: its number.
-            probability: the probability with which the arm was chosen; by default its probability among all arms. Bandits that do
-                not need it ignore it.
+            arm: the number of the arm.
+            probability: the probability with which the arm was chosen; by default its probability
+                among all arms. Bandits that do not need it ignore it.
         """
 
     @abstractmethod
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
-        """End the round with ticket `pull` (default: a new round, started and ended now) with a reward."""
+        """End a round with a reward.
 
-    def spend(self, arm: int, cost: float) -> None:
-        """A round of this arm took so much of what is limited, such as environment steps; called before its `update`.
-
-        Bandits without `uses_costs` ignore it.
+        Args:
+            arm: the number of the arm.
+            reward: the reward.
+            pull: the ticket of the round; by default a new round, which starts and ends now.
         """
 
     @abstractmethod
@@ -94,7 +115,10 @@ class Bandit(ABC):
 
     @abstractmethod
     def reset(self, keep: Collection[int] = ()) -> None:
-        """Forget all arms except those to keep, and every round in flight: a later update of such a round has no effect."""
+        """Forget all arms except those to keep, and every round in flight.
+
+        A later update of such a round has no effect.
+        """
 
     @abstractmethod
     def add_arm(self) -> None:
@@ -106,7 +130,7 @@ class Bandit(ABC):
 
     @abstractmethod
     def indices(self) -> Floats:
-        """(K,): what `choose` compares; infinite for an arm that must be tried first."""
+        """Return what `choose` compares, (K,); infinite for an arm that must be tried first."""
 
     @property
     @abstractmethod
@@ -119,24 +143,35 @@ class Bandit(ABC):
         """(K,): the mean reward of each arm, NaN without a reward."""
 
     def explain(self) -> dict[str, NDArray[Any]]:
-        """More columns, (K,) each, by name, for `explain()` of selectors."""
+        """Return more columns for `explain()` of selectors, by name, (K,) each."""
         return {}
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
+        """Return everything that changes, as plain data."""
 
     @abstractmethod
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
 
 
+def no_such_arm(arm: object, n_arms: int) -> InvalidValueError:
+    """Return the error for the number of an arm that does not exist."""
+    return InvalidValueError(f"`arm` must be between 0 and {n_arms - 1}, but got {arm!r}.")
+
+
 BanditFactory = Callable[..., Bandit]
-"""Called as `factory(n_arms, rng=generator)`: a class of this package, or `functools.partial(Class, parameter=...)`."""
+"""Called as `factory(n_arms, rng=generator)`.
+
+A class of this package, or `functools.partial(Class, parameter=...)`.
+"""
 
 
 class BanditRegistry(Registry[BanditFactory]):
-    """Imports all modules of this package before the first look-up: a new bandit is one file with a registered class."""
+    """Imports all modules of this package before the first look-up.
+
+    So a new bandit is one file with a registered class.
+    """
 
     _complete = False
 
@@ -169,7 +204,7 @@ BANDITS = BanditRegistry("bandit")
 
 
 def make_bandit(name: str) -> BanditFactory:
-    """The bandit with this name, or the class that "module:Class" names.
+    """Return the bandit with this name, or the class that "module:Class" names.
 
     Case, spaces, dots, dashes and underscores in names are ignored; "#" is read as "sharp".
 

@@ -5,27 +5,36 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from esbas import schema
+from esbas._internal.schema import Number
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.exp3 import mixed
 from esbas.bandits.memory_bandit import Arm
 from esbas.bandits.random_bandit import RandomBandit
 from esbas.errors import require
-from esbas.schema import Number
 
 
-def log_barrier_multiplier(weights: Sequence[float], rates: Sequence[float], losses: Sequence[float]) -> float:
-    """The λ between the smallest and the largest loss with Σ 1 / (1 / w_i + η_i (l_i - λ)) = 1.
+def log_barrier_multiplier(
+    weights: Sequence[float], rates: Sequence[float], losses: Sequence[float]
+) -> float:
+    """Return the λ with Σ 1 / (1 / w_i + η_i (l_i - λ)) = 1.
 
-    One over the sum is concave in λ, so Newton's method needs few steps. A step that leaves the bracket is replaced by bisection.
+    It lies between the smallest and the largest loss. One over the sum is concave in λ, so Newton's
+    method needs few steps. A step that leaves the bracket is replaced by bisection.
+
+    Args:
+        weights: w.
+        rates: η.
+        losses: l.
     """
-    low, high = min(losses), max(losses)
+    low = min(losses)
+    high = max(losses)
     guess = low
     for _ in range(200):
-        total, slope = 0.0, 0.0
+        total = 0.0
+        slope = 0.0
         for i in range(len(weights)):
             inverse = 1.0 / weights[i] + rates[i] * (losses[i] - guess)
-            if inverse <= 0.0:  # beyond the pole: too large
+            if inverse <= 0.0:  # the guess is beyond the pole: too large
                 total = math.inf
                 break
             total += 1.0 / inverse
@@ -34,8 +43,11 @@ def log_barrier_multiplier(weights: Sequence[float], rates: Sequence[float], los
             high = guess
         else:
             low = guess
-        newton = guess + total * (1.0 - total) / slope if total < math.inf else high
-        following = newton if low < newton < high else (low + high) / 2.0
+        following = high
+        if total < math.inf:
+            following = guess + total * (1.0 - total) / slope  # a step of Newton's method
+        if not low < following < high:
+            following = (low + high) / 2.0
         if abs(following - guess) <= 1e-15 * max(abs(guess), 1.0):
             break
         guess = following
@@ -56,11 +68,11 @@ class CorralArm(Arm):
 
 @BANDITS.register("corral")
 class Corral(RandomBandit):
-    """Draw from p = (1 - γ) w + γ / K; the loss l_i = (1 - r) / p_i of the drawn arm moves w: Agarwal et al. (2017).
+    """Draw from p = (1 - γ) w + γ / K; the loss l_i = (1 - r) / p_i of the drawn arm moves w.
 
-    1 / w_i grows by η_i (l_i - λ), with λ such that Σ w = 1. If 1 / p_i exceeds its bound ρ_i, then ρ_i becomes 2 / p_i and the
-    arm learns faster, η_i *= β > 1: an arm that starts badly and then learns can come back. Weights only compare arms: for
-    resets see Exp3.
+    1 / w_i grows by η_i (l_i - λ), with λ such that Σ w = 1. If 1 / p_i exceeds its bound ρ_i, then
+    ρ_i becomes 2 / p_i and the arm learns faster, η_i *= β > 1: an arm that starts badly and then
+    learns can come back. Weights only compare arms: for resets see Exp3. Agarwal et al. (2017).
 
     Args:
         n_arms: K.
@@ -74,18 +86,31 @@ class Corral(RandomBandit):
     use = "algorithms that learn, each with its own guarantee"
     guarantee = "about that of the best algorithm, if they stay stable when they are seldom played"
 
-    def __init__(self, n_arms: int, *, eta: float | None = None, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        eta: float | None = None,
+        horizon: int = DEFAULT_HORIZON,
+        rng: Rng = None,
+    ) -> None:
         super().__init__(n_arms, rng=rng)
-        require(horizon >= 2, "horizon >= 2", horizon=horizon)
-        require(eta is None or eta > 0, "eta > 0", eta=eta)
-        self.horizon, self._eta = horizon, eta
-        self.gamma, self.beta = 1 / horizon, math.exp(1 / math.log(horizon))
+        require(horizon >= 2, f"`horizon` must be at least 2, but got {horizon!r}.")
+        require(eta is None or eta > 0, f"`eta` must be greater than 0, but got {eta!r}.")
+        self.horizon = horizon
+        self._eta = eta
+        self.gamma = 1 / horizon
+        self.beta = math.exp(1 / math.log(horizon))
         for arm in self.memory.arms:
             self._start(arm, 1 / n_arms)
 
     def _start(self, arm: CorralArm, weight: float) -> None:
-        arm.weight, arm.bound = weight, 2.0 * self.n_arms
-        arm.rate = math.sqrt(self.n_arms / self.horizon) if self._eta is None else self._eta
+        arm.weight = weight
+        arm.bound = 2.0 * self.n_arms
+        if self._eta is None:
+            arm.rate = math.sqrt(self.n_arms / self.horizon)
+        else:
+            arm.rate = self._eta
 
     @property
     def rates(self) -> list[float]:
@@ -109,11 +134,15 @@ class Corral(RandomBandit):
         return [mixed(self.gamma, self.n_arms, weight) for weight in self._weights()]
 
     def _step(self, arm: Any, reward: float, probability: float) -> None:
-        loss = (1.0 - reward) / probability
-        weights, rates, losses = self._weights(), self.rates, [loss if each is arm else 0.0 for each in self.memory.arms]
-        level = log_barrier_multiplier(weights, rates, losses)
-        columns = zip(weights, rates, losses, strict=True)
-        self._set_weights([1.0 / (1.0 / weight + rate * (loss - level)) for weight, rate, loss in columns])
+        arm_loss = (1.0 - reward) / probability
+        weights = self._weights()
+        rates = self.rates
+        losses = [arm_loss if each is arm else 0.0 for each in self.memory.arms]
+        multiplier = log_barrier_multiplier(weights, rates, losses)
+        moved = []
+        for weight, rate, loss in zip(weights, rates, losses, strict=True):
+            moved.append(1.0 / (1.0 / weight + rate * (loss - multiplier)))
+        self._set_weights(moved)
         for each, chance in zip(self.memory.arms, self.probabilities(), strict=True):
             if 1.0 / chance > each.bound:
                 each.bound = 2.0 / chance
@@ -121,23 +150,21 @@ class Corral(RandomBandit):
 
     def reset(self, keep: Collection[int] = ()) -> None:
         super().reset(keep)
-        weights = self._weights()
-        mean = sum(weights[k] for k in keep) / len(keep) if keep else 1.0
+        if keep:
+            weights = self._weights()
+            mean = sum(weights[k] for k in keep) / len(keep)
+        else:
+            mean = 1.0
         for k, arm in enumerate(self.memory.arms):
             if k not in keep:
                 self._start(arm, mean)
         self._set_weights(self._weights())
 
     def add_arm(self) -> None:
-        """The new arm starts with the mean weight."""
+        """Add an arm, which starts with the mean weight."""
         super().add_arm()
         self._start(self.memory.arms[-1], 1 / (self.n_arms - 1))
         self._set_weights(self._weights())
-
-    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
-        super()._check_loaded(state, where)
-        total = sum(self._weights())
-        schema.require(abs(total - 1) < 1e-6, "the weights have sum 1", where, sum=total)
 
     def remove_arm(self, arm: int) -> None:
         super().remove_arm(arm)

@@ -5,15 +5,21 @@ from esbas.errors import require
 
 
 class Discounted(AllRounds):
-    """A round followed by s others has weight γ^s, with its reward or still in flight; a withdrawn round leaves a hole.
+    """A round followed by s others has weight γ^s, with its reward or still in flight.
 
-    A reward that arrives late gets the weight that its round has by then. Work per round is O(K).
+    A withdrawn round leaves a hole. A reward that arrives late gets the weight that its round has
+    by then. Work per round is O(K).
+
+    Args:
+        n_arms: K.
+        discount: γ.
     """
 
-    whole = False
-
     def __init__(self, n_arms: int, *, discount: float) -> None:
-        require(0 < discount <= 1, "0 < discount <= 1", discount=discount)
+        require(
+            0 < discount <= 1,
+            f"`discount` must be greater than 0 and at most 1, but got {discount!r}.",
+        )
         super().__init__(n_arms)
         self.discount = discount
 
@@ -33,19 +39,27 @@ class Discounted(AllRounds):
         settled = self.open.pop(ticket, None)
         weight = self._weight(ticket)
         if settled is not None and weight:
-            arm, before = settled.arm, settled.arm.rewards
-            distance = reward - arm.mean
+            arm = settled.arm
+            before = arm.rewards
             arm.rewards += weight
-            arm.variance = grown_variance(arm.variance, before, weight, distance) if before else 0.0
-            arm.mean = arm.mean + weight / arm.rewards * distance if before else reward
+            if before:
+                distance = reward - arm.mean
+                arm.variance = grown_variance(arm.variance, before, weight, distance)
+                arm.mean = arm.mean + weight / arm.rewards * distance
+            else:
+                arm.variance = 0.0
+                arm.mean = reward
         return settled
 
     def withdraw(self, ticket: int) -> None:
         withdrawn = self.open.pop(ticket, None)
-        if withdrawn is not None:  # count again what remains: a difference of weights would leave a remainder
-            rest = sum(self._weight(other) for other, each in self.open.items() if each.arm is withdrawn.arm)
-            withdrawn.arm.pulls = withdrawn.arm.rewards + rest
-            self._sum_pulls()
+        if withdrawn is None:
+            return
+        # Count again what remains: a difference of weights would leave a remainder.
+        arm = withdrawn.arm
+        in_flight = [self._weight(other) for other, each in self.open.items() if each.arm is arm]
+        arm.pulls = arm.rewards + sum(in_flight)
+        self._sum_pulls()
 
     def remove_arm(self, k: int) -> None:
         super().remove_arm(k)

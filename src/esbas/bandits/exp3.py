@@ -5,36 +5,39 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from esbas._internal.schema import Number
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.memory_bandit import Arm
 from esbas.bandits.random_bandit import RandomBandit
 from esbas.errors import require
-from esbas.schema import Number
 
 
 def exp3_gamma(n_arms: float, horizon: float) -> float:
-    """Min(1, √(K ln K / ((e - 1) T))): Corollary 3.2 of Auer et al. (2002)."""
+    """Return γ = min(1, √(K ln K / ((e - 1) T))): Corollary 3.2 of Auer et al. (2002b)."""
     return min(1.0, math.sqrt(n_arms * math.log(n_arms) / ((math.e - 1.0) * horizon)))
 
 
 def exp3s_gamma(n_arms: float, horizon: float, switches: float) -> float:
-    """Min(1, √(K (S ln(K T) + e) / ((e - 1) T))): Corollary 8.2 of Auer et al. (2002)."""
+    """Return γ = min(1, √(K (S ln(K T) + e) / ((e - 1) T))).
+
+    Corollary 8.2 of Auer et al. (2002b).
+    """
     hardness = switches * math.log(n_arms * horizon) + math.e
     return min(1.0, math.sqrt(n_arms * hardness / ((math.e - 1.0) * horizon)))
 
 
 def exp3_gain(gamma: float, n_arms: float, reward: float, probability: float) -> float:
-    """The increase of the logarithm of the drawn arm's weight: γ r / (K p)."""
+    """Return the increase of the logarithm of the drawn arm's weight: γ r / (K p)."""
     return gamma * reward / (n_arms * probability)
 
 
 def mixed(gamma: float, n_arms: float, share: float) -> float:
-    """(1 - γ) w_k / Σ w + γ / K for an arm with this share of the weights."""
+    """Return (1 - γ) w_k / Σ w + γ / K, for an arm with this share of the weights."""
     return (1.0 - gamma) * share + gamma / n_arms
 
 
 def shares(logs: list[float]) -> list[float]:
-    """(K,): the weights with these logarithms, divided by their sum; nothing overflows."""
+    """Return the weights with these logarithms divided by their sum, (K,); nothing overflows."""
     largest = max(logs)
     weights = [math.exp(log - largest) for log in logs]
     total = sum(weights)
@@ -42,11 +45,17 @@ def shares(logs: list[float]) -> list[float]:
 
 
 def log_mean(logs: list[float]) -> float:
-    """The logarithm of the mean weight; 0 without weights."""
+    """Return the logarithm of the mean weight; 0 without weights."""
     if not logs:
         return 0.0
     largest = max(logs)
-    return largest + math.log(sum(math.exp(log - largest) for log in logs) / len(logs))
+    weights = [math.exp(log - largest) for log in logs]
+    return largest + math.log(sum(weights) / len(weights))
+
+
+def log_sum(one: float, other: float) -> float:
+    """Return ln(exp(one) + exp(other)); nothing overflows."""
+    return max(one, other) + math.log1p(math.exp(-abs(one - other)))
 
 
 @dataclass(slots=True)
@@ -58,10 +67,11 @@ class WeightedArm(Arm):
 
 @BANDITS.register("exp3")
 class Exp3(RandomBandit):
-    """Draw from p_k = (1 - γ) w_k / Σ w + γ / K; a reward r multiplies w_k by exp(γ r / (K p_k)): Auer et al. (2002b).
+    """Draw from p_k = (1 - γ) w_k / Σ w + γ / K; a reward r multiplies w_k by exp(γ r / (K p_k)).
 
-    Weights only compare arms. So a new arm starts with the mean weight; after a reset, the kept arms keep their weights relative
-    to each other, and the other arms start with the mean weight of the kept ones.
+    Auer et al. (2002b). Weights only compare arms. So a new arm starts with the mean weight; after
+    a reset, the kept arms keep their weights relative to each other, and the other arms start with
+    the mean weight of the kept ones.
 
     Args:
         n_arms: K.
@@ -75,16 +85,29 @@ class Exp3(RandomBandit):
     use = "nothing is known about the arms; rewards may even be hostile"
     guarantee = "2.63 √(K T ln K) against the best single arm"
 
-    def __init__(self, n_arms: int, *, gamma: float | None = None, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        gamma: float | None = None,
+        horizon: int = DEFAULT_HORIZON,
+        rng: Rng = None,
+    ) -> None:
         super().__init__(n_arms, rng=rng)
-        require(gamma is None or 0 < gamma <= 1, "0 < gamma <= 1", gamma=gamma)
-        require(horizon >= 1, "horizon >= 1", horizon=horizon)
-        self._given, self.horizon = gamma, horizon
+        require(
+            gamma is None or 0 < gamma <= 1,
+            f"`gamma` must be greater than 0 and at most 1, but got {gamma!r}.",
+        )
+        require(horizon >= 1, f"`horizon` must be at least 1, but got {horizon!r}.")
+        self._given_gamma = gamma
+        self.horizon = horizon
         self.gamma = self._tuned()
 
     def _tuned(self) -> float:
-        """γ for the present number of arms."""
-        return exp3_gamma(self.n_arms, self.horizon) if self._given is None else self._given
+        """Return γ for the present number of arms."""
+        if self._given_gamma is not None:
+            return self._given_gamma
+        return exp3_gamma(self.n_arms, self.horizon)
 
     def _logs(self) -> list[float]:
         return [arm.log_weight for arm in self.memory.arms]
@@ -99,7 +122,7 @@ class Exp3(RandomBandit):
 
     def _step(self, arm: Any, reward: float, probability: float) -> None:
         arm.log_weight += exp3_gain(self.gamma, self.n_arms, reward, probability)
-        if arm.log_weight > 0.0:  # otherwise the largest logarithm is still 0
+        if arm.log_weight > 0.0:  # otherwise, the largest logarithm is still 0
             self._set_logs(self._logs())
 
     def reset(self, keep: Collection[int] = ()) -> None:
@@ -126,9 +149,9 @@ class Exp3(RandomBandit):
 
 @BANDITS.register("exp3s")
 class Exp3S(Exp3):
-    """Exp3.S: the weights become w_k exp(γ r / (K p_k)) + (e α / K) Σ w, with the sum before the step: Auer et al. (2002b).
+    """Exp3.S: the weights become w_k exp(γ r / (K p_k)) + (e α / K) Σ w, with the sum before.
 
-    No weight ever becomes negligible, so the best arm may change.
+    No weight ever becomes negligible, so the best arm may change. Auer et al. (2002b).
 
     Args:
         n_arms: K.
@@ -152,15 +175,19 @@ class Exp3S(Exp3):
         horizon: int = DEFAULT_HORIZON,
         rng: Rng = None,
     ) -> None:
-        require(alpha is None or alpha > 0, "alpha > 0", alpha=alpha)
-        require(switches >= 1, "switches >= 1", switches=switches)
-        self.alpha, self.switches = 1 / horizon if alpha is None else alpha, switches
+        require(alpha is None or alpha > 0, f"`alpha` must be greater than 0, but got {alpha!r}.")
+        require(switches >= 1, f"`switches` must be at least 1, but got {switches!r}.")
+        self.alpha = 1 / horizon if alpha is None else alpha
+        self.switches = switches
         super().__init__(n_arms, gamma=gamma, horizon=horizon, rng=rng)
 
     def _tuned(self) -> float:
-        return exp3s_gamma(self.n_arms, self.horizon, self.switches) if self._given is None else self._given
+        if self._given_gamma is not None:
+            return self._given_gamma
+        return exp3s_gamma(self.n_arms, self.horizon, self.switches)
 
     def _step(self, arm: Any, reward: float, probability: float) -> None:
-        shared = log_mean(self._logs()) + 1 + math.log(self.alpha)  # of e α / K · Σ w
+        # The logarithm of e α / K · Σ w.
+        shared = log_mean(self._logs()) + 1 + math.log(self.alpha)
         arm.log_weight += exp3_gain(self.gamma, self.n_arms, reward, probability)
-        self._set_logs([max(log, shared) + math.log1p(math.exp(-abs(log - shared))) for log in self._logs()])
+        self._set_logs([log_sum(log, shared) for log in self._logs()])

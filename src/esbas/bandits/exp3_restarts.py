@@ -1,28 +1,31 @@
-"""Exp3 with restarts: at fixed times (Rexp3), or when the best arm seems to have changed (Exp3.R)."""
+"""Exp3 that restarts: at fixed times (Rexp3), or when the best arm has changed (Exp3.R)."""
 
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
+from esbas._internal.schema import COUNT, AnyOf, Count
 from esbas.bandits.bandit import BANDITS, DEFAULT_HORIZON, Rng
 from esbas.bandits.exp3 import Exp3, WeightedArm, exp3_gamma
 from esbas.bandits.memory_bandit import Round
 from esbas.bandits.random_bandit import PROBABILITY
 from esbas.errors import require
-from esbas.schema import COUNT, AnyOf, Count
 
 
 def rexp3_batch(n_arms: float, horizon: float, variation: float) -> int:
-    """⌈(K ln K)^(1/3) (T / V)^(2/3)⌉; 1 for a single arm."""
-    return max(math.ceil(math.pow(n_arms * math.log(n_arms), 1.0 / 3.0) * math.pow(horizon / variation, 2.0 / 3.0)), 1)
+    """Return the length of a batch, ⌈(K ln K)^(1/3) (T / V)^(2/3)⌉; 1 for a single arm."""
+    of_arms = math.pow(n_arms * math.log(n_arms), 1.0 / 3.0)
+    of_horizon = math.pow(horizon / variation, 2.0 / 3.0)
+    return max(math.ceil(of_arms * of_horizon), 1)
 
 
 @BANDITS.register("rexp3")
 class Rexp3(Exp3):
-    """Exp3 that restarts every Δ = ⌈(K ln K)^(1/3) (T / V)^(2/3)⌉ rounds: Besbes, Gur & Zeevi (2014).
+    """Exp3 that restarts every Δ = ⌈(K ln K)^(1/3) (T / V)^(2/3)⌉ rounds.
 
-    γ = √(K ln K / ((e - 1) Δ)). A reward that arrives after its batch of rounds has ended changes only `means`.
+    γ = √(K ln K / ((e - 1) Δ)). A reward that arrives after its batch of rounds has ended changes
+    only `means`. Besbes, Gur & Zeevi (2014).
 
     Args:
         n_arms: K.
@@ -36,9 +39,17 @@ class Rexp3(Exp3):
     use = "as Exp3, if the expectations vary by V in total"
     guarantee = "O((K ln K V)^(1/3) T^(2/3))"
 
-    def __init__(self, n_arms: int, *, variation: float = 1.0, horizon: int = DEFAULT_HORIZON, rng: Rng = None) -> None:
-        require(variation > 0, "variation > 0", variation=variation)
-        self.variation, self.played = variation, 0  # played: rounds of this batch
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        variation: float = 1.0,
+        horizon: int = DEFAULT_HORIZON,
+        rng: Rng = None,
+    ) -> None:
+        require(variation > 0, f"`variation` must be greater than 0, but got {variation!r}.")
+        self.variation = variation
+        self.played = 0  # rounds of this batch
         super().__init__(n_arms, horizon=horizon, rng=rng)
 
     def _tuned(self) -> float:
@@ -46,8 +57,10 @@ class Rexp3(Exp3):
         return exp3_gamma(self.n_arms, self.batch)
 
     def probabilities(self) -> list[float]:
-        """(K,): uniform in the first round of a batch."""
-        return super().probabilities() if self.played < self.batch else [1 / self.n_arms] * self.n_arms
+        """Return the probabilities, (K,): equal ones in the first round of a batch."""
+        if self.played < self.batch:
+            return super().probabilities()
+        return [1 / self.n_arms] * self.n_arms
 
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         """Start a round; start a batch before it if the last one is full."""
@@ -67,7 +80,8 @@ class Rexp3(Exp3):
 
     def withdraw(self, pull: int) -> None:
         opened = self.memory.open.get(pull)
-        self.played -= opened is not None and opened.note is not None
+        if opened is not None and opened.note is not None:
+            self.played -= 1
         super().withdraw(pull)
 
     def reset(self, keep: Collection[int] = ()) -> None:
@@ -87,16 +101,17 @@ class DriftArm(WeightedArm):
 class Exp3R(Exp3):
     """Exp3 with a drift detector, Exp3.R of Allesiardo & Féraud (2015).
 
-    A share γ of the rounds is drawn uniformly, regardless of the weights. Once each arm has γ H / K rewards of such rounds, their
-    means are compared: if another arm beats the one that Exp3 prefers by 2 ε, with ε = √(K ln(1 / δ) / (2 γ H)), all weights
-    become equal again. In either case a new interval starts. Whether a round was uniform is drawn when it starts, with
-    probability (γ / K) / p_k, which is equivalent.
+    A share γ of the rounds is drawn uniformly, regardless of the weights. Once each arm has γ H / K
+    rewards of such rounds, their means are compared: if another arm beats the one that Exp3 prefers
+    by 2 ε, with ε = √(K ln(1 / δ) / (2 γ H)), all weights become equal again. In either case a new
+    interval starts. Whether a round was uniform is drawn when it starts, with probability
+    (γ / K) / p_k, which is equivalent.
 
     Args:
         n_arms: K.
         gamma: γ, by default `√(K ln K ln T / T)`, as in their Corollary 1.
-        interval: H, by default `10 √(T ln T)`. The article leaves the factor open; with 1 and three arms, 2 ε > 1 and the test
-            could never act.
+        interval: H, by default `10 √(T ln T)`. The article leaves the factor open; with 1 and three
+            arms, 2 ε > 1 and the test could never act.
         delta: δ, by default `√(ln T / (K T))`.
         horizon: T.
         rng: for the draws.
@@ -117,32 +132,47 @@ class Exp3R(Exp3):
         horizon: int = DEFAULT_HORIZON,
         rng: Rng = None,
     ) -> None:
-        require(horizon >= 2, "horizon >= 2", horizon=horizon)
-        require(interval is None or interval > 0, "interval > 0", interval=interval)
-        require(delta is None or 0 < delta < 1, "0 < delta < 1", delta=delta)
-        self.interval = 10 * math.sqrt(horizon * math.log(horizon)) if interval is None else interval
+        require(horizon >= 2, f"`horizon` must be at least 2, but got {horizon!r}.")
+        require(
+            interval is None or interval > 0,
+            f"`interval` must be greater than 0, but got {interval!r}.",
+        )
+        require(
+            delta is None or 0 < delta < 1,
+            f"`delta` must lie between 0 and 1, but got {delta!r}.",
+        )
+        if interval is None:
+            interval = 10 * math.sqrt(horizon * math.log(horizon))
+        self.interval = interval
         self._delta = delta
         super().__init__(n_arms, gamma=gamma, horizon=horizon, rng=rng)
 
     def _tuned(self) -> float:
-        gamma = math.sqrt(self.n_arms * math.log(self.n_arms) * math.log(self.horizon) / self.horizon)
-        return min(1.0, gamma) if self._given is None else self._given
+        if self._given_gamma is not None:
+            return self._given_gamma
+        hardness = self.n_arms * math.log(self.n_arms) * math.log(self.horizon)
+        return min(1.0, math.sqrt(hardness / self.horizon))
 
     @property
     def threshold(self) -> float:
         """2 ε."""
-        delta = math.sqrt(math.log(self.horizon) / (self.n_arms * self.horizon)) if self._delta is None else self._delta
+        delta = self._delta
+        if delta is None:
+            delta = math.sqrt(math.log(self.horizon) / (self.n_arms * self.horizon))
         return 2 * math.sqrt(self.n_arms * math.log(1 / delta) / (2 * self.gamma * self.interval))
 
     def _start_interval(self) -> None:
         for arm in self.memory.arms:
-            arm.seen, arm.seen_total = 0, 0.0
+            arm.seen = 0
+            arm.seen_total = 0.0
 
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         """Start a round; its note is the probability and whether the round is uniform."""
         ticket = super().pull(arm, probability=probability)
         opened = self.memory.open[ticket]
-        opened.note = [opened.note, self.rng.random() * opened.note < self.gamma / self.n_arms]
+        probability = opened.note
+        uniform = self.rng.random() * probability < self.gamma / self.n_arms
+        opened.note = [probability, uniform]
         return ticket
 
     def _learn(self, settled: Round, reward: float) -> None:
@@ -155,11 +185,12 @@ class Exp3R(Exp3):
 
     def _test(self) -> None:
         arms: list[DriftArm] = self.memory.arms
-        if self.n_arms == 1 or min(arm.seen for arm in arms) < self.gamma * self.interval / self.n_arms:
+        needed = self.gamma * self.interval / self.n_arms
+        if self.n_arms == 1 or min(arm.seen for arm in arms) < needed:
             return
         means = [arm.seen_total / arm.seen for arm in arms]
-        presumed = max(range(self.n_arms), key=self._logs().__getitem__)
-        if max(means) - means[presumed] >= self.threshold:
+        preferred = max(range(self.n_arms), key=self._logs().__getitem__)
+        if max(means) - means[preferred] >= self.threshold:
             self._set_logs([0.0] * self.n_arms)
         self._start_interval()
 

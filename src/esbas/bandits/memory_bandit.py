@@ -1,9 +1,11 @@
-"""A bandit is a formula plus a memory of rounds. This file has the memory of all rounds and the bandits that use a memory."""
+"""A bandit is a formula plus a memory of rounds.
+
+This file has the memory of all rounds, and the base classes of bandits that use a memory.
+"""
 
 import math
 import sys
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Protocol
@@ -11,10 +13,10 @@ from typing import Annotated, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas import schema
-from esbas.bandits.bandit import Bandit, Floats, Rng
+from esbas._internal import schema
+from esbas._internal.schema import COUNT, NonNegative, Number
+from esbas.bandits.bandit import Bandit, Floats, Rng, no_such_arm
 from esbas.errors import require
-from esbas.schema import COUNT, NonNegative, Number
 
 PULLS = Number(min=0, max=2**53)
 ARMS = Number(min=1, max=100_000, whole=True)
@@ -23,9 +25,13 @@ _LARGEST = sys.float_info.max
 
 @dataclass(slots=True)
 class Arm:
-    """The statistics of one arm. A bandit that needs more per arm subclasses it: see `MemoryBandit.arm_type`."""
+    """The statistics of one arm.
 
-    pulls: Annotated[float, PULLS] = 0  # n_k, rounds in flight included; may be a fraction (`Discounted`)
+    A bandit that needs more per arm subclasses it: see `MemoryBandit.arm_type`.
+    """
+
+    # n_k, rounds in flight included. It may be a fraction (`Discounted`).
+    pulls: Annotated[float, PULLS] = 0
     rewards: Annotated[float, PULLS] = 0  # how many of these have a reward
     total: float = 0.0  # sum of the rewards
     mean: float = 0.0  # of the rewards, 0 without any
@@ -41,7 +47,7 @@ class Arm:
 
 @dataclass(slots=True)
 class Round:
-    """A round in flight: its arm, and plain data that the bandit wants to keep until the reward arrives."""
+    """A round in flight: its arm, and plain data that the bandit keeps until the reward arrives."""
 
     arm: Any  # an Arm, or the subclass that the bandit uses
     note: Any = None
@@ -68,22 +74,30 @@ class Memory(Protocol):
 
 
 def grown_variance(variance: float, before: float, weight: float, distance: float) -> float:
-    """The variance of rewards of total weight `before` after one of this weight joins at this distance from their mean.
+    """Return the variance of rewards after another one joins them (West 1979).
 
-    All terms are positive (West 1979), so nothing cancels.
+    All terms are positive, so nothing cancels.
+
+    Args:
+        variance: their variance before.
+        before: their total weight before.
+        weight: the weight of the new reward.
+        distance: its distance from their mean before.
     """
     share = weight / (before + weight)
     return (1 - share) * (variance + share * distance * distance)
 
 
 class AllRounds:
-    """Remembers every round. `arm` creates the record of a new arm.
+    """Remembers every round.
 
-    Rounds in flight refer to their arm by its record, so they stay valid when the numbers of the arms change.
+    Rounds in flight refer to their arm by its record, so they stay valid when the numbers of the
+    arms change.
+
+    Args:
+        n_arms: K.
+        arm: creates the record of a new arm.
     """
-
-    whole: ClassVar[bool] = True
-    """Whether every round counts as one, so that an arm's pulls are its rewards plus its rounds in flight."""
 
     def __init__(self, n_arms: int, *, arm: Callable[[], Arm] = Arm) -> None:
         self._new_arm = arm
@@ -93,12 +107,15 @@ class AllRounds:
         self.open: dict[int, Round] = {}
 
     def variance(self, k: int) -> float:
-        """The variance of the arm's rewards, NaN without a reward."""
+        """Return the variance of the arm's rewards, NaN without a reward."""
         arm: Arm = self.arms[k]
         return arm.variance if arm.rewards else math.nan
 
     def prior(self) -> float:
-        """The mean reward of all arms, 0 without any; used for an arm that has only rounds in flight."""
+        """Return the mean reward of all arms, 0 without any.
+
+        It stands for the mean of an arm that has only rounds in flight.
+        """
         rewards: float = sum(arm.rewards for arm in self.arms)
         return sum(arm.total for arm in self.arms) / rewards if rewards else 0.0
 
@@ -112,12 +129,17 @@ class AllRounds:
         return self.rounds
 
     def settle(self, ticket: int, reward: float) -> Round | None:
-        """The reward of a round arrives; returns the round, or None if it was forgotten: then the reward has no effect."""
+        """Add the reward of a round and return the round.
+
+        None: the round was forgotten, and the reward has no effect.
+        """
         settled = self.open.pop(ticket, None)
         if settled is not None:
             arm = settled.arm
-            if arm.rewards:  # squares of rewards beyond 1e154 are infinite, which could not be saved
-                arm.variance = min(grown_variance(arm.variance, arm.rewards, 1, reward - arm.mean), _LARGEST)
+            # Squares of rewards beyond 1e154 are infinite, which could not be saved.
+            if arm.rewards:
+                variance = grown_variance(arm.variance, arm.rewards, 1, reward - arm.mean)
+                arm.variance = min(variance, _LARGEST)
             arm.rewards += 1
             arm.total = min(max(arm.total + reward, -_LARGEST), _LARGEST)
             arm.mean = arm.total / arm.rewards
@@ -130,7 +152,7 @@ class AllRounds:
             self.total -= 1
 
     def reset(self, keep: Collection[int]) -> None:
-        """Kept arms keep the rounds that have a reward."""
+        """Forget arms and rounds in flight. Kept arms keep the rounds that have a reward."""
         self.open.clear()
         self.total = 0
         for k, arm in enumerate(self.arms):
@@ -149,44 +171,59 @@ class AllRounds:
         self.open = {ticket: each for ticket, each in self.open.items() if each.arm is not removed}
 
     def state_dict(self) -> dict[str, Any]:
-        number = {id(arm): k for k, arm in enumerate(self.arms)}
-        opened = [[ticket, number[id(each.arm)], each.note] for ticket, each in self.open.items()]
-        return {"arms": [arm.state_dict() for arm in self.arms], "rounds": self.rounds, "open": opened}
+        numbers = {id(arm): k for k, arm in enumerate(self.arms)}
+        opened = []
+        for ticket, each in self.open.items():
+            opened.append([ticket, numbers[id(each.arm)], each.note])
+        return {
+            "arms": [arm.state_dict() for arm in self.arms],
+            "rounds": self.rounds,
+            "open": opened,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        where, new = "the memory of a bandit", self._new_arm()
-        known = schema.fields_of(type(new))
-        record = {name: known.get(name, Any) for name in new.state_dict()}
-        schema.check(state, {"arms": [record], "rounds": COUNT, "open": [(COUNT, COUNT, Any)]}, where)
-        arms = [self._new_arm() for _ in state["arms"]]
-        for arm, saved in zip(arms, state["arms"], strict=True):
+        shape = {"arms": [self._arm_shape()], "rounds": COUNT, "open": [(COUNT, COUNT, Any)]}
+        schema.check(state, shape, "the memory of a bandit")
+        arms = []
+        for saved in state["arms"]:
+            arm = self._new_arm()
             arm.load_state_dict(saved)
-        tickets = [ticket for ticket, *_ in state["open"]]
-        fits = len(set(tickets)) == len(tickets) and all(1 <= ticket <= state["rounds"] for ticket in tickets)
-        schema.require(fits, "tickets are different and at most `rounds`", where, tickets=tickets, rounds=state["rounds"])
-        flying = [k for _, k, _ in state["open"]]
-        schema.require(max(flying, default=0) < max(len(arms), 1), "rounds name arms", where, arms=flying, number=len(arms))
-        in_flight = Counter(flying)
-        for k, arm in enumerate(arms) if self.whole else ():
-            fits = isinstance(arm.pulls, int) and arm.pulls == arm.rewards + in_flight[k]
-            schema.require(fits, "pulls are rewards plus rounds in flight", where, arm=k, pulls=arm.pulls, rewards=arm.rewards)
-        self.arms, self.rounds = arms, state["rounds"]
-        self.open = {ticket: Round(arms[k], note) for ticket, k, note in state["open"]}
+            arms.append(arm)
+        opened = {}
+        for ticket, k, note in state["open"]:
+            require(
+                k < len(arms),
+                "The memory of a bandit must have the arm of every round in flight, but has "
+                f"{len(arms)} arms and a round of arm {k}: go back to an earlier copy.",
+            )
+            opened[ticket] = Round(arms[k], note)
+        self.arms = arms
+        self.rounds = state["rounds"]
+        self.open = opened
         self.total = sum(arm.pulls for arm in arms)
+
+    def _arm_shape(self) -> dict[str, Any]:
+        arm = self._new_arm()
+        known = schema.fields_of(type(arm))
+        return {name: known.get(name, Any) for name in arm.state_dict()}
 
 
 class MemoryBandit(Bandit):
-    """A bandit over a memory that pulls the arm with the largest index. Subclasses implement `_index`.
+    """A bandit over a memory that pulls the arm with the largest index.
 
-    A subclass that needs more per arm sets `arm_type`; the memory then resets, adds, removes and saves these records. It may also
-    implement `_learn`, which is called when a reward has arrived.
+    Subclasses implement `_index`. A subclass that needs more per arm sets `arm_type`; the memory
+    then resets, adds, removes and saves these records. It may also implement `_learn`, which is
+    called when a reward has arrived.
     """
 
     deterministic = True
     arm_type: type[Arm] = Arm
     """The record that the default memory keeps of each arm."""
     extra_state: ClassVar[Collection[str]] = ()
-    """Names of attributes that change and are saved along with the memory; a dictionary adds their shapes, see `esbas.schema`."""
+    """Names of attributes that change and are saved along with the memory.
+
+    A dictionary adds their shapes (`schema`).
+    """
 
     def __init__(self, n_arms: int, *, memory: Memory | None = None, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
@@ -194,21 +231,25 @@ class MemoryBandit(Bandit):
 
     @abstractmethod
     def _index(self, k: int) -> float:
-        """The index of arm k."""
+        """Return the index of arm k."""
 
     def _learn(self, settled: Round, reward: float) -> None:
-        """A reward has arrived in the memory."""
+        """Learn from a reward that has arrived in the memory."""
 
     def choose(self, among: Collection[int] | None = None) -> int:
-        """The arm with the largest index, the first of equals."""
-        arms = range(self.n_arms) if among is None else sorted(among)
-        return max(arms, key=self._index)  # max returns the first of equals
+        """Return the arm with the largest index, the first of equals."""
+        # `max` returns the first of equals.
+        return max(self._arms(among), key=self._index)
 
     def _arms(self, among: Collection[int] | None) -> Sequence[int]:
         return range(self.n_arms) if among is None else sorted(among)
 
+    def _draw(self, arms: Sequence[int]) -> int:
+        """Return one of the arms, drawn uniformly."""
+        return arms[int(self.rng.integers(len(arms)))]
+
     def _mean(self, arm: Arm) -> float:
-        """The arm's mean; the mean of all arms while all of its rounds are in flight."""
+        """Return the arm's mean, or that of all arms while all of its rounds are in flight."""
         return arm.mean if arm.rewards else self.memory.prior()
 
     def indices(self) -> Floats:
@@ -225,16 +266,16 @@ class MemoryBandit(Bandit):
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         del probability
         if not 0 <= arm < self.n_arms:
-            require(False, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
+            raise no_such_arm(arm, self.n_arms)
         return self.memory.pull(arm)
 
     def update(self, arm: int, reward: float, *, pull: int | None = None) -> None:
-        if not (math.isfinite(reward) if self.any_scale else 0 <= reward <= 1):
-            self.check(reward)
+        self.check(reward)
         ticket = self.pull(arm) if pull is None else pull
-        settled = self.memory.settle(ticket, float(reward))
+        value = float(reward)
+        settled = self.memory.settle(ticket, value)
         if settled is not None:
-            self._learn(settled, float(reward))
+            self._learn(settled, value)
 
     def withdraw(self, pull: int) -> None:
         self.memory.withdraw(pull)
@@ -247,31 +288,53 @@ class MemoryBandit(Bandit):
         self.memory.add_arm()
 
     def remove_arm(self, arm: int) -> None:
-        require(self.n_arms > 1, "at least one arm remains", n_arms=self.n_arms)
-        require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
+        require(self.n_arms > 1, "The only arm of a bandit cannot be removed: add another first.")
+        if not 0 <= arm < self.n_arms:
+            raise no_such_arm(arm, self.n_arms)
         self.n_arms -= 1
         self.memory.remove_arm(arm)
 
     def state_dict(self) -> dict[str, Any]:
-        """The memory and `extra_state`. The generator is not included: it belongs to the caller."""
+        """Return the memory and `extra_state`.
+
+        The generator is not included: it belongs to the caller.
+        """
         extra = {name: getattr(self, name) for name in self.extra_state}
         return {"n_arms": self.n_arms, "memory": self.memory.state_dict()} | extra
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned. A state that does not fit raises an error and changes nothing."""
-        where, extra = f"the state of a {type(self).__name__}", self.extra_state
-        shapes = extra if isinstance(extra, dict) else {name: schema.like(getattr(self, name)) for name in extra}
-        schema.check(state, {"n_arms": ARMS, "memory": object, str: object} | shapes, where)
+        """Restore what `state_dict` returned.
+
+        A state that does not fit raises an error and changes nothing.
+        """
+        kind = type(self).__name__
+        where = f"the state of a {kind}"
+        shape = {"n_arms": ARMS, "memory": object, str: object} | self._extra_shapes()
+        schema.check(state, shape, where)
         with schema.restored_on_error(self.memory, where):
             self.memory.load_state_dict(state["memory"])
-            n_arms, found = state["n_arms"], len(self.memory.arms)
-            schema.require(n_arms == found, "n_arms is the number of arms", where, n_arms=n_arms, arms=found)
+            n_arms = state["n_arms"]
+            found = len(self.memory.arms)
+            require(
+                n_arms == found,
+                f"The memory of a {kind} must have all of its {n_arms} arms, but has {found}: "
+                "go back to an earlier copy.",
+            )
             self._check_loaded(state, where)
-        for name in ("n_arms", *extra):
+        self.n_arms = n_arms
+        for name in self.extra_state:
             setattr(self, name, state[name])
 
+    def _extra_shapes(self) -> dict[Any, Any]:
+        if isinstance(self.extra_state, dict):
+            return self.extra_state
+        return {name: schema.like(getattr(self, name)) for name in self.extra_state}
+
     def _check_loaded(self, state: dict[str, Any], where: str) -> None:
-        """Raise an error if the memory that was just loaded breaks a rule of this bandit; then the old memory comes back."""
+        """Raise an error if this bandit cannot use the memory that was just loaded.
+
+        The old memory comes back then.
+        """
 
 
 class IndexBandit(MemoryBandit):
@@ -279,10 +342,12 @@ class IndexBandit(MemoryBandit):
 
     @abstractmethod
     def index(self, mean: float, pulls: float) -> float:
-        """The index of an arm with this mean and at least one pull."""
+        """Return the index of an arm with this mean and at least one pull."""
 
     def _index(self, k: int) -> float:
         arm = self.memory.arms[k]
         if not arm.pulls:
             return math.inf
-        return self.index(arm.mean if arm.rewards else self.memory.prior(), arm.pulls)
+        if not arm.rewards:  # all rounds of the arm are in flight
+            return self.index(self.memory.prior(), arm.pulls)
+        return self.index(arm.mean, arm.pulls)

@@ -7,18 +7,21 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from esbas import schema
-from esbas.bandits.bandit import Bandit, BanditFactory, Floats, Rng
+from esbas._internal import schema
+from esbas._internal.schema import COUNT
+from esbas.bandits.bandit import Bandit, BanditFactory, Floats, Rng, no_such_arm
 from esbas.bandits.memory_bandit import ARMS
 from esbas.bandits.window import Window
 from esbas.errors import require
-from esbas.schema import COUNT
 
 Size = Callable[[int], int]
 
 
 def on_window(bandit: BanditFactory, *, size: Size) -> BanditFactory:
-    """The bandit on the last `size(τ)` rounds before round τ: exactly if it takes a `memory`, otherwise by `Staggered`."""
+    """Return the bandit on the last `size(τ)` rounds before round τ.
+
+    The window is exact if the bandit takes a `memory`; otherwise, see `Staggered`.
+    """
     takes_memory = "memory" in inspect.signature(bandit).parameters
     return partial(_exact if takes_memory else Staggered, bandit=bandit, size=size)
 
@@ -28,32 +31,42 @@ def _exact(n_arms: int, *, bandit: BanditFactory, size: Size, rng: Rng = None) -
 
 
 class Staggered(Bandit):
-    """A window for bandits that cannot forget single rounds: two copies that started at different times.
+    """A window for bandits that cannot forget single rounds.
 
-    The older copy chooses, and both learn from all rewards. When the older copy has seen more rounds than the window holds, it is
-    dropped and the younger one takes over; once that has seen half as many, a new copy starts. So the choice depends on between
-    about a half and the whole of the window. Work per round is that of two bandits.
+    It has two copies of the bandit that started at different times. The older copy chooses, and
+    both learn from all rewards. When the older copy has seen more rounds than the window holds, it
+    is dropped and the younger one takes over; once that has seen half as many, a new copy starts.
+    So the choice depends on between about a half and the whole of the window. Work per round is
+    that of two bandits.
 
     Args:
         n_arms: K.
         bandit: creates the copies.
-        size: size of the window before round τ; it may grow with τ.
+        size: the size of the window before round τ; it may grow with τ.
         rng: for both copies.
     """
 
     def __init__(self, n_arms: int, *, bandit: BanditFactory, size: Size, rng: Rng = None) -> None:
         super().__init__(n_arms, rng=rng)
-        self._factory, self._size, self._rounds = bandit, size, 0
-        self._copies: dict[int, Bandit] = {0: self._new(n_arms)}  # key: the rounds before its start; the older one first
+        self._factory = bandit
+        self._size = size
+        self._rounds = 0
+        # By the number of rounds before their start; the older one is the first.
+        self._copies: dict[int, Bandit] = {0: self._new(n_arms)}
         self.any_scale = self._older.any_scale
-        self._open: dict[int, tuple[int, dict[int, int]]] = {}  # ticket -> arm, and by key of a copy its ticket
+        # By ticket: the arm, and the tickets of the copies by their start.
+        self._open: dict[int, tuple[int, dict[int, int]]] = {}
 
     def _new(self, n_arms: int) -> Bandit:
         return self._factory(n_arms, rng=self.rng)
 
     @property
+    def _older_start(self) -> int:
+        return next(iter(self._copies))
+
+    @property
     def _older(self) -> Bandit:
-        return next(iter(self._copies.values()))
+        return self._copies[self._older_start]
 
     @property
     def spread(self) -> float:
@@ -71,27 +84,30 @@ class Staggered(Bandit):
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float | None:
         return self._older.propensity(arm, among)
 
-    def choose_with_propensity(self, among: Collection[int] | None = None) -> tuple[int, float | None]:
+    def choose_with_propensity(
+        self, among: Collection[int] | None = None
+    ) -> tuple[int, float | None]:
         return self._older.choose_with_propensity(among)
 
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         """Start a round in both copies, with the probability that the arm had in the older one."""
-        require(0 <= arm < self.n_arms, "0 <= arm < n_arms", arm=arm, n_arms=self.n_arms)
+        if not 0 <= arm < self.n_arms:
+            raise no_such_arm(arm, self.n_arms)
         if probability is None:
             probability = self._older.propensity(arm)
-        tickets = {start: copy.pull(arm, probability=probability) for start, copy in self._copies.items()}
+        tickets = {}
+        for start, copy in self._copies.items():
+            tickets[start] = copy.pull(arm, probability=probability)
         self._rounds += 1
-        self._open[self._rounds] = arm, tickets
+        self._open[self._rounds] = (arm, tickets)
         self._replace_copies()
         return self._rounds
 
     def _replace_copies(self) -> None:
         size = max(self._size(self._rounds + 1), 1)
-        start = next(iter(self._copies))
-        if self._rounds - start > size and len(self._copies) == 2:
-            del self._copies[start]
-            start = next(iter(self._copies))
-        if len(self._copies) == 1 and 2 * (self._rounds - start) >= size:
+        if len(self._copies) == 2 and self._rounds - self._older_start > size:
+            del self._copies[self._older_start]
+        if len(self._copies) == 1 and 2 * (self._rounds - self._older_start) >= size:
             spread = self.spread
             self._copies[self._rounds] = self._new(self.n_arms)
             self.spread = spread
@@ -104,8 +120,15 @@ class Staggered(Bandit):
             copy.update(arm, reward, pull=copy_ticket)
 
     def _close(self, ticket: int) -> list[tuple[Bandit, int]]:
-        _, tickets = self._open.pop(ticket, (0, {}))
-        return [(self._copies[start], ticket) for start, ticket in tickets.items() if start in self._copies]
+        """Forget a round, and return the copies in which it is in flight with their tickets."""
+        if ticket not in self._open:
+            return []
+        _, tickets = self._open.pop(ticket)
+        found = []
+        for start, copy_ticket in tickets.items():
+            if start in self._copies:
+                found.append((self._copies[start], copy_ticket))
+        return found
 
     def withdraw(self, pull: int) -> None:
         for copy, ticket in self._close(pull):
@@ -125,7 +148,11 @@ class Staggered(Bandit):
         for copy in self._copies.values():
             copy.remove_arm(arm)
         self.n_arms -= 1
-        self._open = {ticket: (k - (k > arm), tickets) for ticket, (k, tickets) in self._open.items() if k != arm}
+        remaining = {}
+        for ticket, (k, tickets) in self._open.items():
+            if k != arm:
+                remaining[ticket] = (k - 1 if k > arm else k, tickets)
+        self._open = remaining
 
     def indices(self) -> Floats:
         return self._older.indices()
@@ -143,23 +170,42 @@ class Staggered(Bandit):
 
     def state_dict(self) -> dict[str, Any]:
         copies = [[start, copy.state_dict()] for start, copy in self._copies.items()]
-        opened = [[ticket, arm, [list(pair) for pair in tickets.items()]] for ticket, (arm, tickets) in self._open.items()]
+        opened = []
+        for ticket, (arm, tickets) in self._open.items():
+            opened.append([ticket, arm, [list(pair) for pair in tickets.items()]])
         return {"n_arms": self.n_arms, "rounds": self._rounds, "copies": copies, "open": opened}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned. A state that does not fit raises an error and changes nothing."""
-        where, opened = f"the state of a {type(self).__name__}", [(COUNT, COUNT, [(COUNT, int)])]
-        schema.check(state, {"n_arms": ARMS, "rounds": COUNT, "copies": [(COUNT, object)], "open": opened}, where)
-        n_arms, rounds, starts = state["n_arms"], state["rounds"], [start for start, _ in state["copies"]]
-        fits = len(starts) in (1, 2) and starts == sorted(set(starts)) and starts[-1] <= rounds
-        schema.require(fits, "there are one or two copies, the older one first", where, starts=starts, rounds=rounds)
-        tickets = [ticket for ticket, *_ in state["open"]]
-        fits = len(set(tickets)) == len(tickets) and all(1 <= ticket <= rounds for ticket in tickets)
-        schema.require(fits, "tickets are different and at most `rounds`", where, tickets=tickets, rounds=rounds)
-        schema.require(all(arm < n_arms for _, arm, _ in state["open"]), "rounds name arms", where, n_arms=n_arms)
-        copies = {start: self._new(n_arms) for start in starts}
-        for copy, (_, saved) in zip(copies.values(), state["copies"], strict=True):
+        """Restore what `state_dict` returned.
+
+        A state that does not fit raises an error and changes nothing.
+        """
+        schema.check(state, STATE, f"the state of a {type(self).__name__}")
+        n_arms = state["n_arms"]
+        copies = {}
+        for start, saved in state["copies"]:
+            copy = self._new(n_arms)
             copy.load_state_dict(saved)
-            schema.require(copy.n_arms == n_arms, "copies have all arms", where, n_arms=n_arms, copy=copy.n_arms)
-        self.n_arms, self._rounds, self._copies = n_arms, rounds, copies
+            require(
+                copy.n_arms == n_arms,
+                f"A copy of a bandit with {n_arms} arms must have as many, but has {copy.n_arms}: "
+                "go back to an earlier copy of the state.",
+            )
+            copies[start] = copy
+        require(
+            len(copies) in (1, 2),
+            f"A bandit must have one or two copies, but got {len(copies)}: "
+            "go back to an earlier copy of the state.",
+        )
+        self.n_arms = n_arms
+        self._rounds = state["rounds"]
+        self._copies = copies
         self._open = {ticket: (arm, dict(tickets)) for ticket, arm, tickets in state["open"]}
+
+
+STATE = {
+    "n_arms": ARMS,
+    "rounds": COUNT,
+    "copies": [(COUNT, object)],
+    "open": [(COUNT, COUNT, [(COUNT, int)])],
+}

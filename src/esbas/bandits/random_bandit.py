@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from esbas import schema
+from esbas._internal import schema
 from esbas.bandits.bandit import Floats, Rng
 from esbas.bandits.memory_bandit import AllRounds, MemoryBandit, Round
-from esbas.errors import require
+from esbas.errors import InvalidValueError
 
 PROBABILITY = schema.Number(min=1e-300, max=1 + 1e-9)
 
@@ -17,8 +17,9 @@ PROBABILITY = schema.Number(min=1e-300, max=1 + 1e-9)
 class RandomBandit(MemoryBandit):
     """Subclasses implement `probabilities` and `_step`. `indices()` returns the probabilities.
 
-    Each round keeps the probability with which its arm was drawn, so a late reward gets the right weight. `choose(among)` scales
-    the probabilities of these arms to sum 1; pass `probability=propensity(arm, among)` to `pull` then.
+    Each round keeps the probability with which its arm was drawn, so a late reward gets the right
+    weight. `choose(among)` scales the probabilities of these arms to sum 1; pass
+    `probability=propensity(arm, among)` to `pull` then.
     """
 
     deterministic = False
@@ -31,7 +32,7 @@ class RandomBandit(MemoryBandit):
 
     @abstractmethod
     def probabilities(self) -> list[float]:
-        """(K,): positive, with sum 1."""
+        """Return the probabilities of all arms, (K,): positive, with sum 1."""
 
     @abstractmethod
     def _step(self, arm: Any, reward: float, probability: float) -> None:
@@ -44,28 +45,37 @@ class RandomBandit(MemoryBandit):
         return np.array(self.probabilities())
 
     def choose(self, among: Collection[int] | None = None) -> int:
-        """Draw an arm."""
+        """Draw an arm by its probability."""
         return self.choose_with_propensity(among)[0]
 
     def choose_with_propensity(self, among: Collection[int] | None = None) -> tuple[int, float]:
-        chances, arms = self.probabilities(), self._arms(among)
-        mass = 1.0 if among is None else sum(chances[k] for k in arms)
-        point = self.rng.random() * mass
-        for k in arms:
+        chances = self.probabilities()
+        total = self._total(chances, among)
+        point = self.rng.random() * total
+        for k in self._arms(among):
             point -= chances[k]
             if point < 0:
                 break
-        return k, chances[k] / mass
+        return k, chances[k] / total
 
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float:
         chances = self.probabilities()
-        return chances[arm] / (1.0 if among is None else sum(chances[k] for k in self._arms(among)))
+        return chances[arm] / self._total(chances, among)
+
+    def _total(self, chances: list[float], among: Collection[int] | None) -> float:
+        if among is None:
+            return 1.0
+        return sum(chances[k] for k in self._arms(among))
 
     def pull(self, arm: int, *, probability: float | None = None) -> int:
         if probability is not None and not 0 < probability <= 1:
-            require(False, "0 < probability <= 1", probability=probability)
+            raise InvalidValueError(
+                f"`probability` must be greater than 0 and at most 1, but got {probability!r}."
+            )
         ticket = super().pull(arm)
-        self.memory.open[ticket].note = self.probabilities()[arm] if probability is None else float(probability)
+        if probability is None:
+            probability = self.probabilities()[arm]
+        self.memory.open[ticket].note = float(probability)
         return ticket
 
     def _check_loaded(self, state: dict[str, Any], where: str) -> None:

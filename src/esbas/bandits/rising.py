@@ -1,25 +1,31 @@
-"""R-less-UCB: for arms that improve no matter which one is played, as learners that share their data do."""
+"""R-less-UCB: for arms that improve no matter which one is played.
+
+Learners that share their data are such arms.
+"""
 
 import math
 from array import array
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from esbas import schema
+from esbas._internal.schema import Count
 from esbas.bandits.bandit import BANDITS, Rng
 from esbas.bandits.memory_bandit import AllRounds, Arm, MemoryBandit, Round
 from esbas.errors import require
-from esbas.schema import Count
 
 
 def rising_bonus(sigma: float, alpha: float, time: float, pulls: float, window: float) -> float:
-    """σ (t - n_k + h - 1) √(10 ln(1 / δ_t) / h³) with δ_t = t^-α."""
-    return sigma * (time - pulls + window - 1.0) * math.sqrt(10.0 * alpha * math.log(time) / window**3)
+    """Return σ (t - n_k + h - 1) √(10 ln(1 / δ_t) / h³) with δ_t = t^-α."""
+    deviation = math.sqrt(10.0 * alpha * math.log(time) / window**3)
+    return sigma * (time - pulls + window - 1.0) * deviation
 
 
 @dataclass(slots=True)
 class RisingArm(Arm):
-    """Adds the rewards x(1), ..., x(n) and four sums over l = n - h + 1, ..., n, updated in O(1), where h = ⌊ε n⌋."""
+    """Adds the rewards x(1), ..., x(n), and four sums that are updated in O(1).
+
+    The sums are over l = n - h + 1, ..., n, where h = ⌊ε n⌋.
+    """
 
     history: Annotated["array[float]", [float]] = field(default_factory=lambda: array("d"))
     window: Count = 0  # h
@@ -31,15 +37,19 @@ class RisingArm(Arm):
     def add(self, reward: float, epsilon: float) -> None:
         """Append a reward: the window moves by one, or grows by one."""
         self.history.append(reward)
-        n, h = len(self.history), math.floor(epsilon * len(self.history))
+        n = len(self.history)
+        h = math.floor(epsilon * n)
         if h == self.window:
-            middle, first = self._at(n - h), self._at(n - 2 * h)  # x(n - h) moves from one half to the other, x(n - 2 h) leaves
+            # x(n - h) moves from one half to the other, and x(n - 2 h) leaves.
+            middle = self._at(n - h)
+            first = self._at(n - 2 * h)
             self.recent += reward - middle
             self.early += middle - first
             self.recent_timed += n * reward - (n - h) * middle
             self.early_timed += n * middle - (n - h) * first
         else:
-            joining = self._at(n - 2 * h + 1)  # all l - h decrease by one, and so does the first of them
+            # All l - h decrease by one, and so does the first of them.
+            joining = self._at(n - 2 * h + 1)
             self.recent += reward
             self.early += joining
             self.recent_timed += n * reward
@@ -50,12 +60,13 @@ class RisingArm(Arm):
         return self.history[number - 1]
 
     def estimate(self, time: float) -> float:
-        """1/h Σ (x(l) + (t - l) (x(l) - x(l - h)) / h)."""
+        """Return 1/h Σ (x(l) + (t - l) (x(l) - x(l - h)) / h)."""
         rise = time * (self.recent - self.early) - (self.recent_timed - self.early_timed)
         return self.recent / self.window + rise / self.window**2
 
     def state_dict(self) -> dict[str, Any]:
-        return Arm.state_dict(self) | {"history": self.history.tolist()}  # super() does not work in a class with slots
+        # `super()` does not work in a dataclass with slots.
+        return Arm.state_dict(self) | {"history": self.history.tolist()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         Arm.load_state_dict(self, state)
@@ -64,11 +75,13 @@ class RisingArm(Arm):
 
 @BANDITS.register("rlessucb")
 class RLessUCB(MemoryBandit):
-    """The expected reward of arm k in round t if it keeps improving at its rate, plus a bonus: R-less-UCB, Metelli et al. (2022).
+    """The expected reward of arm k in round t if it keeps improving at its rate, plus a bonus.
 
-    1/h Σ (x(l) + (t - l) (x(l) - x(l - h)) / h) over its last h = ⌊ε n_k⌋ rewards x(l), l = n_k - h + 1, ..., n_k, plus
-    σ (t - n_k + h - 1) √(10 ln(1 / δ_t) / h³). An arm without a window (h = 0) goes first. Rewards count in the order in which
-    they arrive; while an arm has enough pulls but too few rewards, the mean of all arms is used.
+    1/h Σ (x(l) + (t - l) (x(l) - x(l - h)) / h) over its last h = ⌊ε n_k⌋ rewards x(l),
+    l = n_k - h + 1, ..., n_k, plus σ (t - n_k + h - 1) √(10 ln(1 / δ_t) / h³): R-less-UCB of
+    Metelli et al. (2022). An arm without a window (h = 0) goes first. Rewards count in the order in
+    which they arrive; while an arm has enough pulls but too few rewards, the mean of all arms is
+    used.
 
     Args:
         n_arms: K.
@@ -81,24 +94,41 @@ class RLessUCB(MemoryBandit):
     arm_type = RisingArm
     any_scale = True
     setting = "learning arms"
-    use = "arms that improve no matter which one is played, ever more slowly: learners that share their data"
+    use = (
+        "arms that improve no matter which one is played, ever more slowly: "
+        "learners that share their data"
+    )
     guarantee = "Õ(T^(2/3)) if they improve fast enough"
     memory: AllRounds
 
-    def __init__(self, n_arms: int, *, epsilon: float = 0.25, alpha: float = 4.0, sigma: float = 0.5, rng: Rng = None) -> None:
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        epsilon: float = 0.25,
+        alpha: float = 4.0,
+        sigma: float = 0.5,
+        rng: Rng = None,
+    ) -> None:
         super().__init__(n_arms, rng=rng)
-        require(0 < epsilon < 0.5, "0 < epsilon < 1/2", epsilon=epsilon)
-        require(alpha > 0, "alpha > 0", alpha=alpha)
-        require(sigma >= 0, "sigma >= 0", sigma=sigma)
-        self.epsilon, self.alpha, self.sigma = epsilon, alpha, sigma
+        require(0 < epsilon < 0.5, f"`epsilon` must lie between 0 and 1/2, but got {epsilon!r}.")
+        require(alpha > 0, f"`alpha` must be greater than 0, but got {alpha!r}.")
+        require(sigma >= 0, f"`sigma` must be at least 0, but got {sigma!r}.")
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.sigma = sigma
 
     def _index(self, k: int) -> float:
         arm: RisingArm = self.memory.arms[k]
         time = self.memory.total + 1
         if arm.window:
-            estimate, pulls, window = arm.estimate(time), arm.rewards, arm.window
+            estimate = arm.estimate(time)
+            pulls = arm.rewards
+            window = arm.window
         else:
-            estimate, pulls, window = self._mean(arm), arm.pulls, math.floor(self.epsilon * arm.pulls)
+            estimate = self._mean(arm)
+            pulls = arm.pulls
+            window = math.floor(self.epsilon * arm.pulls)
         if not window:
             return math.inf
         return estimate + self.spread * rising_bonus(self.sigma, self.alpha, time, pulls, window)
@@ -106,9 +136,12 @@ class RLessUCB(MemoryBandit):
     def _check_loaded(self, state: dict[str, Any], where: str) -> None:
         del state
         for arm in self.memory.arms:
-            sizes = {"rewards": arm.rewards, "history": len(arm.history), "window": arm.window}
-            fits = arm.rewards == len(arm.history) and arm.window == math.floor(self.epsilon * len(arm.history))
-            schema.require(fits, "the history has all rewards, and the window its share of them", where, **sizes)
+            expected = math.floor(self.epsilon * len(arm.history))
+            require(
+                arm.window == expected,
+                f"The windows in {where} must fit the histories, but one has {arm.window} instead "
+                f"of {expected} rewards: build the bandit with the same `epsilon`.",
+            )
 
     def _learn(self, settled: Round, reward: float) -> None:
         settled.arm.add(reward, self.epsilon)

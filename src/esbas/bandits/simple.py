@@ -2,22 +2,22 @@
 
 import math
 from collections.abc import Collection
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from esbas import schema
+from esbas._internal.schema import Number
 from esbas.bandits.bandit import BANDITS, Floats, Rng
 from esbas.bandits.memory_bandit import Memory, MemoryBandit
 from esbas.errors import require
-from esbas.schema import Number
 
 
 @BANDITS.register("epsilongreedy")
 class EpsilonGreedyBandit(MemoryBandit):
-    """The arm with the best mean; with probability ε any arm, uniformly. An arm without a pull goes first.
+    """The arm with the best mean; with probability ε any arm, uniformly.
 
-    `indices()` returns the probabilities, infinite for an arm that goes first.
+    An arm without a pull goes first. `indices()` returns the probabilities, infinite for an arm
+    that goes first.
     """
 
     deterministic = False
@@ -25,9 +25,11 @@ class EpsilonGreedyBandit(MemoryBandit):
     use = "as a baseline"
     guarantee = "none: regret grows with ε T"
 
-    def __init__(self, n_arms: int, *, epsilon: float = 0.1, memory: Memory | None = None, rng: Rng = None) -> None:
+    def __init__(
+        self, n_arms: int, *, epsilon: float = 0.1, memory: Memory | None = None, rng: Rng = None
+    ) -> None:
         super().__init__(n_arms, memory=memory, rng=rng)
-        require(0 <= epsilon <= 1, "0 <= epsilon <= 1", epsilon=epsilon)
+        require(0 <= epsilon <= 1, f"`epsilon` must be between 0 and 1, but got {epsilon!r}.")
         self.epsilon = epsilon
 
     def _index(self, k: int) -> float:
@@ -37,8 +39,7 @@ class EpsilonGreedyBandit(MemoryBandit):
     def choose(self, among: Collection[int] | None = None) -> int:
         best = super().choose(among)
         if self.memory.arms[best].pulls and self.rng.random() < self.epsilon:
-            arms = self._arms(among)
-            return arms[int(self.rng.integers(len(arms)))]
+            return self._draw(self._arms(among))
         return best
 
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float:
@@ -67,8 +68,7 @@ class UniformBandit(MemoryBandit):
         return 1 / self.n_arms
 
     def choose(self, among: Collection[int] | None = None) -> int:
-        arms = self._arms(among)
-        return arms[int(self.rng.integers(len(arms)))]
+        return self._draw(self._arms(among))
 
     def propensity(self, arm: int, among: Collection[int] | None = None) -> float:
         del arm
@@ -77,7 +77,10 @@ class UniformBandit(MemoryBandit):
 
 @BANDITS.register("roundrobin")
 class RoundRobin(MemoryBandit):
-    """The arms in turn, in the order of their numbers. The index is minus the number of arms that come before the arm."""
+    """The arms in turn, in the order of their numbers.
+
+    The index is minus the number of arms that come before the arm.
+    """
 
     any_scale = True
     extra_state: ClassVar = {"last": Number(min=-1, whole=True)}
@@ -100,9 +103,7 @@ class RoundRobin(MemoryBandit):
         super().reset(keep)
         self.last = -1
 
-    def _check_loaded(self, state: dict[str, Any], where: str) -> None:
-        schema.require(state["last"] < state["n_arms"], "last < n_arms", where, last=state["last"], n_arms=state["n_arms"])
-
     def remove_arm(self, arm: int) -> None:
         super().remove_arm(arm)
-        self.last -= self.last >= arm
+        if self.last >= arm:
+            self.last -= 1

@@ -1,4 +1,4 @@
-"""Where jobs run: one after the other, in threads, in processes, on a Ray cluster, or on an engine of your own."""
+"""Where jobs run: in turn, in threads, in processes, on a Ray cluster, or on another engine."""
 
 from esbas.engine.parts import Finished, run_parts
 from esbas.engine.protocol import Engine, Job, JobContext, Outcome, Resources

@@ -1,4 +1,4 @@
-"""What the last digits of a result depend on besides the seed: versions, and the type of the CPU."""
+"""Package versions and CPU type, which can change the last digits of a result."""
 
 import hashlib
 import platform
@@ -7,24 +7,42 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = "esbas", "numpy", "scipy", "numba", "llvmlite", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "ale-py"
-_VECTOR_UNITS = "sse4_2", "avx", "fma"  # how the names of those CPU features begin that change the order of sums
+PACKAGES = (
+    "esbas",
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "gymnasium",
+    "torch",
+    "stable-baselines3",
+    "sb3-contrib",
+    "ale-py",
+)
+# The names of those CPU features that change the order of sums begin like this.
+_VECTOR_UNITS = "sse4_2", "avx", "fma"
 
 
 @cache
 def describe_machine() -> dict[str, str]:
-    """Versions, a digest of the source of esbas, and the type of the CPU, of the machine that runs this process."""
+    """Return versions, a digest of the source of esbas, and the CPU type of this machine."""
     found = {"Python": platform.python_version(), "CPU": _cpu(), "source of esbas": _digest()}
-    return found | {package: _version(package) for package in PACKAGES}
+    for package in PACKAGES:
+        found[package] = _version(package)
+    return found
 
 
 def differences(other: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """What is different there, in words.
+    """Return what is different on another machine, in words.
 
     >>> differences({"Python": "3.11.2"}, {"Python": "3.12.1"})
     ['Python 3.11.2 (here 3.12.1)']
     """
-    return [f"{name} {other.get(name)} (here {own})" for name, own in here.items() if other.get(name) != own]
+    found: list[str] = []
+    for name, own in here.items():
+        if other.get(name) != own:
+            found.append(f"{name} {other.get(name)} (here {own})")
+    return found
 
 
 def _version(package: str) -> str:
@@ -39,15 +57,20 @@ def _cpu() -> str:
         text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:  # not Linux
         return f"{platform.machine()} {platform.processor()}".strip()
-    lines = [line.partition(":") for line in text.partition("\n\n")[0].splitlines()]
-    about = {name.strip(): value.strip() for name, _, value in lines}
-    units = sorted(each for each in about.get("flags", "").split() if each.startswith(_VECTOR_UNITS))
+    about: dict[str, str] = {}
+    first_core = text.partition("\n\n")[0]
+    for line in first_core.splitlines():
+        name, _, value = line.partition(":")
+        about[name.strip()] = value.strip()
+    flags = about.get("flags", "").split()
+    units = sorted(flag for flag in flags if flag.startswith(_VECTOR_UNITS))
     return " ".join([about.get("model name", platform.machine()), *units])
 
 
 def _digest() -> str:
-    """The same version number may stand for different sources while somebody works on them."""
-    folder, digest = Path(__file__).parent.parent, hashlib.sha256()
+    """Return a digest of the sources, which can differ under the same version number."""
+    folder = Path(__file__).parent.parent
+    digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     return digest.hexdigest()[:12]

@@ -30,10 +30,12 @@ def run_parts(
 ) -> Finished:
     """Run the parts that are not finished yet, and store each as soon as it is.
 
-    Results do not depend on `jobs` or `engine`: a part takes its seed from its own name. On Ctrl-C no more parts are started,
-    those that are running are abandoned, and KeyboardInterrupt is raised. If a part raises, no more parts are started, those that
-    are running are finished and stored, and the exception is raised. In both cases the same call continues with what was stored.
-    A part that loses its worker again and again does not stop the others: its error is printed, and raised at the end.
+    Results do not depend on `jobs` or `engine`: a part takes its seed from its own name. On Ctrl-C
+    no more parts are started, those that are running are abandoned, and KeyboardInterrupt is
+    raised. If a part raises, no more parts are started, those that are running are finished and
+    stored, and the exception is raised. In both cases the same call continues with what was stored.
+    A part whose worker dies repeatedly does not stop the others: its error is printed, and raised
+    at the end.
 
     Args:
         parts: by name, functions that return named arrays.
@@ -41,23 +43,37 @@ def run_parts(
         store: stores a finished part (`Results.store_part`).
         jobs: how many parts run at the same time.
         description: of the progress line.
-        processes: by default, run the parts in processes instead of threads: for parts in plain Python, which must be picklable.
-        engine: where the parts run: a name of `ENGINES`, `module:Class` or an object; None: threads, or processes if
-            `processes` is set and more than one part runs at the same time.
+        processes: by default, run the parts in processes instead of threads: for parts in plain
+            Python, which must be picklable.
+        engine: where the parts run: a name of `ENGINES`, `module:Class` or an object; None:
+            threads, or processes if `processes` is set and more than one part runs at the same
+            time.
         resources: of each part on a cluster, such as "cpus=2"; see `read_resources`.
         note: returns what to show beside the progress, given what is finished so far.
 
     Returns:
         The arrays of all parts, in the order of `parts`.
     """
-    finished: Finished = {name: stored for name in parts if (stored := load(name)) is not None}
-    missing = [Job(name, (part,)) for name, part in parts.items() if name not in finished]
-    chosen = find_engine(engine or ("processes" if processes and min(jobs, len(missing)) > 1 else "threads"))
+    finished: Finished = {}
+    missing: list[Job] = []
+    for name, part in parts.items():
+        stored = load(name)
+        if stored is None:
+            missing.append(Job(name, (part,)))
+        else:
+            finished[name] = stored
+    if engine is None:
+        several = min(jobs, len(missing)) > 1
+        engine = "processes" if processes and several else "threads"
+    chosen = find_engine(engine)
     failures: list[Exception] = []
     lost: list[Exception] = []
     shares = read_resources(resources, jobs=jobs, engine=chosen)
     running = chosen.map(_run_part, missing, resources=shares, stop=lambda: bool(failures))
-    with Progress(description, total=len(parts), done=len(finished)) as progress, running as outcomes:
+    with (
+        Progress(description, total=len(parts), done=len(finished)) as progress,
+        running as outcomes,
+    ):
         for outcome in outcomes:
             if isinstance(outcome.error, WorkerLostError):
                 lost.append(outcome.error)

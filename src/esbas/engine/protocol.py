@@ -1,4 +1,7 @@
-"""The interface of an engine: it runs named jobs and yields their outcomes. The caller stores results and shows progress."""
+"""The interface of an engine: it runs named jobs and yields their outcomes.
+
+The caller stores results and shows progress.
+"""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -39,7 +42,7 @@ class Resources:
 
     Attributes:
         jobs: how many jobs run at the same time.
-        cpus: CPU cores per job; for engines that place jobs on several machines.
+        cpus: CPU cores per job; for engines that start jobs on several machines.
         gpus: GPUs per job; likewise.
         memory: gigabytes per job; likewise. 0: not limited.
     """
@@ -50,10 +53,10 @@ class Resources:
     memory: float = 0.0
 
     def __post_init__(self) -> None:
-        require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
-        require(self.cpus > 0, "cpus > 0", cpus=self.cpus)
-        require(self.gpus >= 0, "gpus >= 0", gpus=self.gpus)
-        require(self.memory >= 0, "memory >= 0", memory=self.memory)
+        require(self.jobs >= 1, f"`jobs` must be at least 1, but got {self.jobs!r}.")
+        require(self.cpus > 0, f"`cpus` must be greater than 0, but got {self.cpus!r}.")
+        require(self.gpus >= 0, f"`gpus` must be at least 0, but got {self.gpus!r}.")
+        require(self.memory >= 0, f"`memory` must be at least 0, but got {self.memory!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class JobContext:
 
     Attributes:
         report: sends a message to the caller of `map`.
-        stopping: whether the job should return soon. A job that calls it regularly can save its work before it returns.
+        stopping: whether the job should return soon. A job that calls it regularly can save its
+            work before it returns.
     """
 
     report: Callable[[Any], None]
@@ -70,21 +74,23 @@ class JobContext:
 
 
 def ignore_report(name: str, message: Any) -> None:
-    """The default `report` of `Engine.map`: messages are dropped."""
+    """Drop a message; the default `report` of `Engine.map`."""
 
 
 def never_stop() -> bool:
-    """The default `stop` of `Engine.map`: all jobs are run."""
+    """Return False; the default `stop` of `Engine.map`."""
     return False
 
 
 class Engine(Protocol):
-    """Runs jobs, some at the same time. Check an implementation with `esbas.engine.testing.check_engine`.
+    """Runs jobs, some at the same time. `esbas.engine.check_engine` checks an implementation.
 
-    The class is created without arguments if the engine is selected by name (see `esbas.engine.find_engine`).
+    The class is created without arguments if the engine is selected by name (see
+    `esbas.engine.find_engine`).
 
-    An engine whose jobs may run on other machines, and get the CPUs, GPUs and memory of `Resources` there, has an attribute
-    `remote` that is true. It pickles the arguments of a job each time it starts it, also if it starts it again.
+    An engine whose jobs may run on other machines, and get the CPUs, GPUs and memory of `Resources`
+    there, has an attribute `remote` that is true. It pickles the arguments of a job each time it
+    starts it, also if it starts it again.
     """
 
     def map(
@@ -96,25 +102,28 @@ class Engine(Protocol):
         report: Callable[[str, Any], None] = ignore_report,
         stop: Callable[[], bool] = never_stop,
     ) -> AbstractContextManager[Iterator[Outcome]]:
-        """Call `function(context, *job.arguments)` for each job and yield the outcomes as the jobs finish.
+        """Call `function(context, *job.arguments)` for each job; yield outcomes as jobs finish.
 
-        Each job that was started yields exactly one outcome; an exception in a job, or the end of its process, becomes an outcome
-        with an error. Other jobs continue. Leaving the context ends the iteration: no more jobs are started, and running jobs are
-        abandoned or killed.
+        Each job that was started yields exactly one outcome; an exception in a job, or the end of
+        its process, becomes an outcome with an error. Other jobs continue. Leaving the context ends
+        the iteration: no more jobs are started, and running jobs are abandoned or killed.
 
         Args:
-            function: the first argument is a `JobContext`. Engines that use processes need it to be picklable.
+            function: the first argument is a `JobContext`. Engines that use processes need it to be
+                picklable.
             jobs: with different names, started in this order.
             resources: how many jobs run at the same time, and what each may use.
-            report: called in the caller's thread, while it iterates, with the name of a job and a message of that job.
-            stop: asked regularly. Once it returns True, no more jobs are started, and `context.stopping()` returns True in those
-                that are running; their outcomes are still yielded.
+            report: called in the caller's thread, while it iterates, with the name of a job and a
+                message of that job.
+            stop: asked regularly. Once it returns True, no more jobs are started, and
+                `context.stopping()` returns True in those that are running; their outcomes are
+                still yielded.
         """
         ...
 
 
 class GeneratorEngine(ABC):
-    """An engine that is written as a generator of outcomes; closing the context closes the generator."""
+    """An engine that is a generator of outcomes; closing the context closes the generator."""
 
     def map(
         self,
@@ -136,22 +145,25 @@ class GeneratorEngine(ABC):
         report: Callable[[str, Any], None],
         stop: Callable[[], bool],
     ) -> Generator[Outcome, None, None]:
-        """See `Engine.map`; the names of the waiting jobs have been checked."""
+        """Yield outcomes, as `Engine.map`; the names of the waiting jobs have been checked."""
 
 
 def run_job(function: Callable[..., Any], job: Job, context: JobContext) -> Outcome:
     """Run a job in the current thread; an exception becomes an outcome with an error."""
     try:
         return Outcome(name=job.name, value=function(context, *job.arguments))
-    except Exception as error:  # belongs to the job; the caller decides what follows from it
+    except Exception as error:  # of the job; the caller decides what follows from it
         return Outcome(name=job.name, error=error)
 
 
 def checked_jobs(jobs: Iterable[Job]) -> list[Job]:
-    """The jobs as a list; raises an InvalidValueError if two have the same name."""
+    """Return the jobs as a list; raise an InvalidValueError if two have the same name."""
     listed = list(jobs)
-    names = [job.name for job in listed]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidValueError(f"jobs must have different names, but two are named {twice!r}: rename one")
+    names: set[str] = set()
+    for job in listed:
+        if job.name in names:
+            raise InvalidValueError(
+                f"Jobs must have different names, but two are named {job.name!r}: rename one."
+            )
+        names.add(job.name)
     return listed

@@ -16,7 +16,7 @@ from esbas.errors import EngineError, WorkerLostError
 
 TICK = 0.2  # seconds between two calls of `stop`
 EXCHANGES = 500  # visits of jobs to the mailbox per second
-GRACE = 2.0  # seconds after `stop` in which jobs that have started say so; the others are cancelled
+GRACE = 2.0  # seconds after `stop` in which started jobs report it; the others are canceled
 MOST_ENDS = 3  # how often a job may end its worker
 MOST_LOSSES = 10  # how often the machine of a job may be lost
 
@@ -24,13 +24,15 @@ MOST_LOSSES = 10  # how often the machine of a job may be lost
 class RayEngine(GeneratorEngine):
     """Runs each job as a Ray task, on any machine of a cluster.
 
-    If a worker or a machine is lost, its jobs run again. A job that ended its worker three times yields a `WorkerLostError`, and
-    other jobs continue. Differences between the versions and CPU types of the machines and this one are printed, because results
-    may depend on them. Jobs are sent with cloudpickle, so functions of a script or a notebook work, too.
+    If a worker or a machine is lost, its jobs run again. A job that ended its worker three times
+    yields a `WorkerLostError`, and other jobs continue. Differences between the versions and CPU
+    types of the machines and this one are printed, because results may depend on them. Jobs are
+    sent with cloudpickle, so functions of a script or a notebook work, too.
 
     Args:
-        address: of a cluster, as `ray.init` takes it: "auto", "HOST:PORT" or "ray://HOST:PORT". None: Ray is started on this
-            machine, and visible to it alone, until the process ends or calls `ray.shutdown()`.
+        address: of a cluster, as `ray.init` takes it: "auto", "HOST:PORT" or "ray://HOST:PORT".
+            None: Ray is started on this machine, and visible to it alone, until the process ends or
+            calls `ray.shutdown()`.
     """
 
     remote = True
@@ -52,9 +54,9 @@ class RayEngine(GeneratorEngine):
         ray = connect(self.address)
         problem = missing_resources(ray, resources)
         if problem and self.address is None:
-            raise EngineError(f"{problem}: ask for less")
+            raise EngineError(f"{problem}: ask for less.")
         if problem:
-            print(f"esbas: note: {problem}: waiting for a larger one", file=sys.stderr)
+            print(f"esbas: note: {problem}: waiting for a larger one.", file=sys.stderr)
         stopped = False
         attempts = _Attempts(ray, function, list(waiting), resources, report)
         try:
@@ -75,7 +77,8 @@ class RayEngine(GeneratorEngine):
                     elif end is None:
                         continue
                     elif stopped:
-                        yield Outcome(name=end.name, error=WorkerLostError(f"job {end.name!r} lost its worker while it stopped"))
+                        problem = f"Job {end.name!r} lost its worker while it stopped."
+                        yield Outcome(name=end.name, error=WorkerLostError(problem))
                     else:
                         waiting.appendleft(end)
         finally:
@@ -86,19 +89,25 @@ class _Attempts:
     """The jobs that are running, and how often each was lost."""
 
     def __init__(
-        self, ray: Any, function: Callable[..., Any], jobs: list[Job], resources: Resources, report: Callable[[str, Any], None]
+        self,
+        ray: Any,
+        function: Callable[..., Any],
+        jobs: list[Job],
+        resources: Resources,
+        report: Callable[[str, Any], None],
     ) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         from esbas.engine.ray_inputs import JobPacker
         from esbas.engine.ray_worker import Mailbox, Surroundings, run_attempt
 
-        self._ray, self._report = ray, report
+        self._ray = ray
+        self._report = report
         self._packer = JobPacker(function, jobs, ray.put)
         self._running: dict[Any, tuple[int, Job]] = {}  # by the reference to the result
         self._names: dict[int, str] = {}  # of running attempts
         self._known: set[int] = set()  # attempts that are known to have started
-        self._deadline: float | None = None  # after which attempts that are not are cancelled
+        self._deadline: float | None = None  # after which attempts that are not are canceled
         self._started = 0
         self._ends: dict[str, int] = {}
         self._losses: dict[str, int] = {}
@@ -113,19 +122,25 @@ class _Attempts:
         return len(self._running)
 
     def start(self, job: Job) -> Outcome | None:
-        """Start a job; returns an outcome if it cannot be sent."""
+        """Start a job; return an outcome if it cannot be sent."""
         try:
             content, shared = self._packer.pack(job)
         except Exception as error:  # pickling calls code of the job's classes
-            return Outcome(name=job.name, error=EngineError(f"job {job.name!r} must be picklable, but {in_words(error)}"))
+            return _failed(job, f"must be picklable, but {in_words(error)}")
         self._started += 1
         self._names[self._started] = job.name
-        reference = self._task.remote(self._surroundings, self._started, self._mailbox, content, *shared)
+        reference = self._task.remote(
+            self._surroundings, self._started, self._mailbox, content, *shared
+        )
         self._running[reference] = self._started, job
         return None
 
     def ended(self) -> Generator[Outcome | Job | None, None, None]:
-        """Wait a moment and deliver messages. Yields outcomes, jobs that have to run again, and None for those cancelled."""
+        """Wait a moment and deliver messages; yield how jobs ended.
+
+        A job ends with an outcome. A job that has to run again is yielded itself, and None for a
+        canceled one.
+        """
         if self._deadline is not None and time.monotonic() > self._deadline:
             self._deadline = None
             for reference, (number, _) in self._running.items():
@@ -154,7 +169,8 @@ class _Attempts:
         try:
             starts, messages = self._ray.get(self._mailbox.collect.remote())
         except self._ray.exceptions.RayError as error:
-            raise EngineError(f"the Ray cluster must keep running, but {in_words(error)}: start it, then try again") from error
+            problem = f"The Ray cluster must keep running, but {in_words(error)}"
+            raise EngineError(f"{problem}: start it, then try again.") from error
         for number, start in starts:
             self._known.add(number)
             self._compare(start)
@@ -167,13 +183,15 @@ class _Attempts:
         try:
             result = self._unpack(self._ray.get(reference))
         except (errors.NodeDiedError, errors.ObjectLostError) as error:
-            return self._lost(job, self._losses, MOST_LOSSES, f"its machine was lost {MOST_LOSSES} times", error)
+            why = f"its machine was lost {MOST_LOSSES} times"
+            return self._lost(job, self._losses, MOST_LOSSES, why, error)
         except (errors.WorkerCrashedError, errors.OutOfMemoryError) as error:
-            return self._lost(job, self._ends, MOST_ENDS, f"it ended its worker {MOST_ENDS} times", error)
+            why = f"it ended its worker {MOST_ENDS} times"
+            return self._lost(job, self._ends, MOST_ENDS, why, error)
         except errors.TaskCancelledError:
             return None
         except Exception as error:  # what a worker cannot import, or this process cannot unpickle
-            return Outcome(name=job.name, error=EngineError(f"job {job.name!r} must return, but {in_words(error)}"))
+            return _failed(job, f"must return, but {in_words(error)}")
         self._compare(result.start)
         for message in result.messages:
             self._report(job.name, self._unpack(message))
@@ -181,12 +199,16 @@ class _Attempts:
             return Outcome(name=job.name, error=result.outcome)
         return Outcome(name=job.name, value=result.outcome[0])
 
-    def _lost(self, job: Job, counts: dict[str, int], most: int, why: str, error: Exception) -> Outcome | Job:
+    def _lost(
+        self, job: Job, counts: dict[str, int], most: int, why: str, error: Exception
+    ) -> Outcome | Job:
+        """Count a loss; return the job, to run it again, or an outcome if it was lost too often."""
         counts[job.name] = counts.get(job.name, 0) + 1
         if counts[job.name] < most:
             return job
-        reason = str(error).partition("\n")[0]
-        return Outcome(name=job.name, error=WorkerLostError(f"job {job.name!r} must run to its end, but {why}: {reason}"))
+        reason = str(error).partition("\n")[0].rstrip(".")
+        problem = f"Job {job.name!r} must run to its end, but {why}: {reason}."
+        return Outcome(name=job.name, error=WorkerLostError(problem))
 
     def _compare(self, start: Any) -> None:
         """Print once for each machine what is different there."""
@@ -195,11 +217,16 @@ class _Attempts:
         self._compared.add(start.node)
         found = differences(start.machine, describe_machine())
         if found:
-            message = f"results may differ from those of this machine, because node {start.node[:8]} has {', '.join(found)}"
+            reason = f"node {start.node[:8]} has {', '.join(found)}"
+            message = f"results may differ from those of this machine, because {reason}"
             print(f"esbas: note: {message}", file=sys.stderr)
 
     def _unpack(self, content: bytes) -> Any:
         return self._ray.cloudpickle.loads(content)
+
+
+def _failed(job: Job, why: str) -> Outcome:
+    return Outcome(name=job.name, error=EngineError(f"Job {job.name!r} {why}."))
 
 
 def _current_folder() -> str:

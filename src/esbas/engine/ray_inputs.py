@@ -17,7 +17,8 @@ LARGE = 100_000  # bytes from which on a shared value is stored in the cluster
 class JobPacker:
     """Packs jobs for `unpack_job`, each time they are started.
 
-    Shared values are found by identity among the arguments of jobs, and among those of a `functools.partial` in them.
+    Shared values are found by identity among the arguments of jobs, and among those of a
+    `functools.partial` in them.
 
     Args:
         function: that all jobs call.
@@ -25,19 +26,34 @@ class JobPacker:
         put: stores bytes in the cluster and returns a reference.
     """
 
-    def __init__(self, function: Callable[..., Any], jobs: Iterable[Job], put: Callable[[bytes], Any]) -> None:
-        self._function, self._put = function, put
-        values = {id(value): value for job in jobs for value in _parts(job.arguments)}  # keeps them, so that ids stay theirs
-        counts = Counter(key for job in jobs for key in {id(value) for value in _parts(job.arguments)})
+    def __init__(
+        self, function: Callable[..., Any], jobs: Iterable[Job], put: Callable[[bytes], Any]
+    ) -> None:
+        self._function = function
+        self._put = put
+        values: dict[int, Any] = {}  # by id; kept, so that an id stays that of its value
+        counts: Counter[int] = Counter()  # of jobs
+        for job in jobs:
+            of_job = {id(value): value for value in _parts(job.arguments)}
+            values |= of_job
+            counts.update(of_job.keys())
         self._candidates = {key: value for key, value in values.items() if counts[key] > 1}
         self._references: dict[int, Any] = {}  # by the id of the value
         self._small: set[int] = set()
 
     def pack(self, job: Job) -> tuple[bytes, list[Any]]:
-        """The job, and references to the shared values that it needs. Whatever pickling raises is raised."""
-        shared = list(dict.fromkeys(id(value) for value in _parts(job.arguments) if self._is_shared(id(value))))
+        """Return the job as bytes, and references to the shared values that it needs.
+
+        Raises whatever pickling raises.
+        """
+        shared: list[int] = []  # ids
+        for value in _parts(job.arguments):
+            key = id(value)
+            if self._is_shared(key) and key not in shared:
+                shared.append(key)
         content = io.BytesIO()
-        _Pickler(content, shared).dump((self._function, job.arguments))  # type: ignore[no-untyped-call]
+        pickler = _Pickler(content, shared)
+        pickler.dump((self._function, job.arguments))  # type: ignore[no-untyped-call]
         return content.getvalue(), [self._references[key] for key in shared]
 
     def _is_shared(self, key: int) -> bool:
@@ -50,13 +66,19 @@ class JobPacker:
         return key in self._references
 
 
-def unpack_job(content: bytes, shared: Sequence[bytes]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The function and the arguments. Each job gets its own copy of shared values, which it may change."""
+def unpack_job(
+    content: bytes, shared: Sequence[bytes]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return the function and the arguments.
+
+    Each job gets a separate copy of shared values, which it may change.
+    """
     function, arguments = _Unpickler(io.BytesIO(content), shared).load()
     return function, arguments
 
 
 def _parts(arguments: Iterable[Any]) -> Iterator[Any]:
+    """Yield the arguments, and those of partial functions among them."""
     for value in arguments:
         yield value
         if isinstance(value, partial):

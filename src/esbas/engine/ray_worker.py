@@ -21,11 +21,17 @@ FULL = 256 * 2**20  # bytes in a mailbox from which on it takes no more
 
 
 class Surroundings(NamedTuple):
-    """What a job finds as it would in the process of the caller, and how often it looks into the mailbox."""
+    """What a job needs of the caller's process.
 
-    path: list[str]  # sys.path
-    folder: str  # the current one
-    period: float  # seconds
+    Attributes:
+        path: `sys.path`.
+        folder: the current folder.
+        period: seconds between two visits to the mailbox.
+    """
+
+    path: list[str]
+    folder: str
+    period: float
 
 
 class Start(NamedTuple):
@@ -36,7 +42,7 @@ class Start(NamedTuple):
 
 
 class Mailbox:
-    """Messages of running jobs, and the request to stop. A Ray actor, which needs no CPU of its own."""
+    """Messages of running jobs, and the request to stop. A Ray actor, which reserves no CPU."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[int, bytes]] = []
@@ -44,8 +50,10 @@ class Mailbox:
         self._stopping = False
         self._size = 0
 
-    def exchange(self, attempt: int, start: Start | None, messages: Sequence[bytes]) -> tuple[bool, bool]:
-        """Called by jobs. Returns whether to stop, and whether the messages were taken."""
+    def exchange(
+        self, attempt: int, start: Start | None, messages: Sequence[bytes]
+    ) -> tuple[bool, bool]:
+        """Take the messages of a job; return whether to stop, and whether they were taken."""
         if start is not None:
             self._starts.append((attempt, start))
         taken = self._size < FULL
@@ -55,9 +63,11 @@ class Mailbox:
         return self._stopping, taken
 
     def collect(self) -> tuple[list[tuple[int, Start]], list[tuple[int, bytes]]]:
-        """Called by the engine: what has arrived since the last call."""
+        """Return to the engine what has arrived since the last call."""
         found = self._starts, self._messages
-        self._starts, self._messages, self._size = [], [], 0
+        self._starts = []
+        self._messages = []
+        self._size = 0
         return found
 
     def stop(self) -> None:
@@ -65,15 +75,23 @@ class Mailbox:
 
 
 class Result(NamedTuple):
-    """What an attempt returns: its end as an exception or a tuple of the value, and what was not put into the mailbox."""
+    """What an attempt returns.
+
+    Attributes:
+        start: where it ran.
+        messages: those that were not put into the mailbox.
+        outcome: an exception, or a tuple of the value alone.
+    """
 
     start: Start
     messages: list[bytes]
     outcome: Any
 
 
-def run_attempt(surroundings: Surroundings, attempt: int, mailbox: Any, job: bytes, *shared: bytes) -> bytes:
-    """Run a job once, in the main thread, where signals and timers work. Returns a `Result` as bytes."""
+def run_attempt(
+    surroundings: Surroundings, attempt: int, mailbox: Any, job: bytes, *shared: bytes
+) -> bytes:
+    """Run a job once, in the main thread, where signals and timers work; return a `Result`."""
     _adopt(surroundings)
     start = Start(ray.get_runtime_context().get_node_id(), describe_machine())
     with _Link(mailbox, attempt, start, surroundings.period) as link:
@@ -81,31 +99,39 @@ def run_attempt(surroundings: Surroundings, attempt: int, mailbox: Any, job: byt
     try:
         content: bytes = cloudpickle.dumps(Result(start, link.unsent, outcome))
     except Exception as error:  # pickling calls code of the content's classes
-        problem = EngineError(f"a result must be picklable, but {in_words(error)}")
+        problem = EngineError(f"A result must be picklable, but {in_words(error)}.")
         content = cloudpickle.dumps(Result(start, link.unsent, problem))
     return content
 
 
 def _adopt(surroundings: Surroundings) -> None:
-    """Other machines may lack some of the folders."""
-    sys.path.extend(place for place in surroundings.path if place not in sys.path)
+    """Take over the folders of the caller. Other machines may lack some of them."""
+    for folder in surroundings.path:
+        if folder not in sys.path:
+            sys.path.append(folder)
     with suppress(OSError):
         os.chdir(surroundings.folder)
 
 
 def _outcome(link: "_Link", job: bytes, shared: Sequence[bytes]) -> Any:
+    context = JobContext(report=link.report, stopping=link.is_stopping)
     try:
         function, arguments = unpack_job(job, shared)
-        return (function(JobContext(link.report, link.is_stopping), *arguments),)
+        return (function(context, *arguments),)
     except Exception as error:
         return sendable(error)
 
 
 class _Link:
-    """Exchanges messages with the mailbox from a second thread, so that neither `report` nor `stopping` waits."""
+    """Exchanges messages with the mailbox from a second thread.
+
+    So neither `report` nor `stopping` waits.
+    """
 
     def __init__(self, mailbox: Any, attempt: int, start: Start, period: float) -> None:
-        self._mailbox, self._attempt, self._period = mailbox, attempt, period
+        self._mailbox = mailbox
+        self._attempt = attempt
+        self._period = period
         self._start: Start | None = start
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -125,17 +151,25 @@ class _Link:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._ended.set()
         self._thread.join()
 
     def _run(self) -> None:
         while not self._ended.wait(self._period):
             with self._lock:
-                messages, self.unsent = self.unsent, []
+                messages = self.unsent
+                self.unsent = []
             try:
-                self._stopping, taken = ray.get(self._mailbox.exchange.remote(self._attempt, self._start, messages))
-            except ray.exceptions.RayError:  # the engine is gone, and nobody waits for the job
+                self._stopping, taken = ray.get(
+                    self._mailbox.exchange.remote(self._attempt, self._start, messages)
+                )
+            except ray.exceptions.RayError:  # the engine is gone, and its caller too
                 self._stopping = True
                 return
             self._start = None

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 
+from esbas._internal.registry import Registry
 from esbas.engine.protocol import Engine, Resources
-from esbas.errors import InvalidValueError, require, unknown
-from esbas.registry import Registry
+from esbas.errors import InvalidValueError, unknown
 
 ENGINES: Registry[Callable[[], Engine]] = Registry("engine")
 """The engines that `find_engine` knows; `ENGINES.register("name")` adds one."""
@@ -17,29 +17,34 @@ _CLUSTER = "ray:"  # followed by an address
 
 
 def find_engine(engine: str | Engine) -> Engine:
-    """The engine with this name, a new instance of `module:Class`, or the given engine itself.
+    """Return the engine with this name, a new instance of `module:Class`, or the given engine.
 
-    `ray:auto` (or just `auto`), `ray:HOST:PORT` and `ray://HOST:PORT` are Ray clusters that are running already.
+    `ray:auto` (or just `auto`), `ray:HOST:PORT` and `ray://HOST:PORT` are Ray clusters that are
+    running already.
     """
-    engine = f"{_CLUSTER}auto" if engine == "auto" else engine
+    if engine == "auto":
+        engine = f"{_CLUSTER}auto"
     if isinstance(engine, str) and engine.startswith(_CLUSTER):
         from esbas.engine.ray_engine import RayEngine  # needs an extra
 
-        return RayEngine(engine if engine.startswith(f"{_CLUSTER}//") else engine.removeprefix(_CLUSTER))
+        is_url = engine.startswith(f"{_CLUSTER}//")
+        return RayEngine(engine if is_url else engine.removeprefix(_CLUSTER))
     found = ENGINES.find(engine)() if isinstance(engine, str) else engine
-    require(callable(getattr(found, "map", None)), "an engine has a method `map`", engine=engine)
+    if not callable(getattr(found, "map", None)):
+        raise InvalidValueError(f"An engine must have a method `map`, but {engine!r} has none.")
     return found
 
 
 def is_remote(engine: Engine) -> bool:
-    """Whether the jobs of this engine may run on other machines."""
+    """Return whether the jobs of this engine may run on other machines."""
     return bool(getattr(engine, "remote", False))
 
 
 def read_resources(words: Sequence[str], *, jobs: int, engine: Engine) -> Resources:
-    """What jobs may use, from words such as "cpus=2", "gpus=0.5" and "memory=4"."""
-    rule, remedy = "resources are those of jobs on a cluster", "remove them, or use --engine ray"
-    require(not words or is_remote(engine), rule, remedy, resources=words)
+    """Return what jobs may use, from words such as "cpus=2", "gpus=0.5" and "memory=4"."""
+    if words and not is_remote(engine):
+        problem = f"`resources` are for jobs on a cluster, but got {' '.join(words)}"
+        raise InvalidValueError(f"{problem}: remove them, or use --engine ray.")
     numbers: dict[str, float] = {}
     for word in words:
         name, _, text = word.partition("=")
@@ -50,5 +55,7 @@ def read_resources(words: Sequence[str], *, jobs: int, engine: Engine) -> Resour
         except ValueError:
             numbers[name] = math.nan
         if not math.isfinite(numbers[name]):
-            raise InvalidValueError(f"a resource must be a number such as {name}=2, but got {word!r}")
+            raise InvalidValueError(
+                f"`resources` must be numbers such as {name}=2, but got {word!r}."
+            )
     return Resources(jobs=jobs, **numbers)

@@ -9,7 +9,7 @@ from esbas.engine.protocol import GeneratorEngine, Job, JobContext, Outcome, Res
 
 
 class Sequential(GeneratorEngine):
-    """Runs one job at a time, whatever `resources` allow. A Ctrl-C interrupts the job itself."""
+    """Runs one job at a time, whatever `resources` allow. Ctrl-C interrupts the job itself."""
 
     def outcomes(
         self,
@@ -23,4 +23,5 @@ class Sequential(GeneratorEngine):
         for job in waiting:
             if stop():
                 return
-            yield run_job(function, job, JobContext(partial(report, job.name), stop))
+            context = JobContext(report=partial(report, job.name), stopping=stop)
+            yield run_job(function, job, context)

@@ -15,9 +15,10 @@ PATIENCE = 300.0  # seconds after which a job that is not stopped gives up
 def check_engine(make_engine: Callable[[], Engine]) -> None:
     """Raise a ContractError unless the engine keeps the contract of `Engine`.
 
-    The rules: each job yields one outcome under its name; results do not depend on how many jobs run at the same time; an error
-    in a job is an outcome, and the other jobs continue; messages arrive in order and in the caller's thread, before the outcome;
-    `stop` reaches running jobs and starts no more; the iteration can be closed early; jobs see the caller's `sys.path`.
+    The rules: each job yields one outcome under its name; results do not depend on how many jobs
+    run at the same time; an error in a job is an outcome, and the other jobs continue; messages
+    arrive in order and in the caller's thread, before the outcome; `stop` reaches running jobs and
+    starts no more; the iteration can be closed early; jobs see the caller's `sys.path`.
 
     Args:
         make_engine: returns a new engine.
@@ -26,14 +27,16 @@ def check_engine(make_engine: Callable[[], Engine]) -> None:
 
 
 def _one_outcome_each(make_engine: Callable[[], Engine]) -> None:
-    """Each job yields one outcome under its name, and results do not depend on how many jobs run at the same time."""
+    """Each job yields one outcome under its name, also if several run at the same time."""
     jobs = [Job(f"job {k}", (k,)) for k in range(7)]
     for count in (1, 3, 20):
         outcomes = _run(make_engine(), _square, jobs, count)
         names = sorted(outcome.name for outcome in outcomes)
-        expect(names == [job.name for job in jobs], f"with jobs={count} the outcomes were named {names}")
+        expected_names = [job.name for job in jobs]
+        expect(names == expected_names, f"with jobs={count} the outcomes were named {names}")
         values = {outcome.name: outcome.value for outcome in outcomes}
-        expect(values == {f"job {k}": k * k for k in range(7)}, f"with jobs={count} the values were {values}")
+        squares = {f"job {k}": k * k for k in range(7)}
+        expect(values == squares, f"with jobs={count} the values were {values}")
     expect(_run(make_engine(), _square, [], 1) == [], "there were outcomes without a job")
 
 
@@ -43,8 +46,10 @@ def _errors_are_outcomes(make_engine: Callable[[], Engine]) -> None:
     outcomes = {outcome.name: outcome for outcome in _run(make_engine(), _square, jobs, 1)}
     expect(set(outcomes) == {"good", "bad", "also good"}, f"the outcomes were {sorted(outcomes)}")
     error = outcomes["bad"].error
-    expect(isinstance(error, ArithmeticError) and "a number" in str(error), f"the error arrived as {error!r}")
-    expect(outcomes["also good"].value == 9, f"the job after the error returned {outcomes['also good'].value!r}")
+    is_same = isinstance(error, ArithmeticError) and "a number" in str(error)
+    expect(is_same, f"the error arrived as {error!r}")
+    after = outcomes["also good"].value
+    expect(after == 9, f"the job after the error returned {after!r}")
 
 
 def _messages_arrive(make_engine: Callable[[], Engine]) -> None:
@@ -56,10 +61,11 @@ def _messages_arrive(make_engine: Callable[[], Engine]) -> None:
         arrived.append((name, message))
         threads.add(threading.get_ident())
 
-    running = make_engine().map(_count, [Job("counter", (5,))], resources=Resources(), report=receive)
-    with running as outcomes:
+    jobs = [Job("counter", (5,))]
+    with make_engine().map(_count, jobs, resources=Resources(), report=receive) as outcomes:
         arrived.extend(outcome.name for outcome in outcomes)
-    expect(arrived == [*(("counter", k) for k in range(5)), "counter"], f"what arrived was {arrived}")
+    messages = [("counter", k) for k in range(5)]
+    expect(arrived == [*messages, "counter"], f"what arrived was {arrived}")
     expect(threads == {threading.get_ident()}, "`report` was called in another thread")
 
 
@@ -92,11 +98,13 @@ def _closes_early(make_engine: Callable[[], Engine]) -> None:
 def _same_path(make_engine: Callable[[], Engine]) -> None:
     """Jobs see the caller's `sys.path`."""
     (outcome,) = _run(make_engine(), _path, [Job("path")], 1)
-    missing = [place for place in sys.path if place not in outcome.value]
+    missing = [folder for folder in sys.path if folder not in outcome.value]
     expect(not missing, f"{missing} were missing")
 
 
-def _run(engine: Engine, function: Callable[..., Any], jobs: list[Job], count: int) -> list[Outcome]:
+def _run(
+    engine: Engine, function: Callable[..., Any], jobs: list[Job], count: int
+) -> list[Outcome]:
     with engine.map(function, jobs, resources=Resources(jobs=count)) as outcomes:
         return list(outcomes)
 
@@ -134,4 +142,11 @@ def _path(context: JobContext) -> list[str]:
     return list(sys.path)
 
 
-_RULES = _one_outcome_each, _errors_are_outcomes, _messages_arrive, _stops, _closes_early, _same_path
+_RULES = (
+    _one_outcome_each,
+    _errors_are_outcomes,
+    _messages_arrive,
+    _stops,
+    _closes_early,
+    _same_path,
+)

@@ -13,8 +13,8 @@ from esbas.errors import EngineError
 class Threads(GeneratorEngine):
     """Runs each job in a thread of this process.
 
-    Running jobs are abandoned when the iteration is closed: a thread cannot be killed. The threads are daemons, so they do not
-    keep the program from ending.
+    Running jobs are abandoned when the iteration is closed: a thread cannot be killed. The threads
+    are daemons, so they do not keep the program from ending.
     """
 
     def outcomes(
@@ -26,7 +26,8 @@ class Threads(GeneratorEngine):
         stop: Callable[[], bool],
     ) -> Generator[Outcome, None, None]:
         closed = threading.Event()
-        events: queue.SimpleQueue[Outcome | tuple[str, Any]] = queue.SimpleQueue()  # outcomes and messages
+        # Outcomes, and messages with the names of their jobs.
+        events: queue.SimpleQueue[Outcome | tuple[str, Any]] = queue.SimpleQueue()
         running = 0
 
         def stopping() -> bool:
@@ -36,11 +37,10 @@ class Threads(GeneratorEngine):
             def send(message: Any) -> None:
                 events.put((job.name, message))
 
-            outcome = Outcome(
-                name=job.name, error=EngineError(f"job {job.name!r} must return or raise an Exception, but did not")
-            )
+            problem = f"Job {job.name!r} must return or raise an Exception, but did neither."
+            outcome = Outcome(name=job.name, error=EngineError(problem))
             try:
-                outcome = run_job(function, job, JobContext(send, stopping))
+                outcome = run_job(function, job, JobContext(report=send, stopping=stopping))
             finally:  # also after SystemExit and the like, which end the thread
                 events.put(outcome)
 

@@ -1,4 +1,4 @@
-"""What all experiments share: common options, their checks, the results folder, and parallel runs."""
+"""What all experiments share: common options, checks, the results folder, and parallel runs."""
 
 import os
 import re
@@ -20,7 +20,9 @@ NOT_DECISIVE = ("jobs", "engine", "resources", "out")
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(ABC):
-    """An experiment with many independent runs. Subclasses add options as dataclass fields and define `run`.
+    """An experiment with many independent runs.
+
+    Subclasses add options as dataclass fields and define `run`.
 
     >>> from functools import partial
     >>> import numpy as np
@@ -30,13 +32,15 @@ class SweepOptions(ABC):
     ...
     ...     def run(self) -> None:
     ...         results = self.open_results()
-    ...         rolls = self.run_parts(results, {"rolls": partial(roll, self.sides, self.runs, self.seed)})["rolls"]
-    ...         results.summary({"mean": rolls["values"].mean()})
+    ...         part = partial(roll, self.sides, self.runs, self.seed)
+    ...         finished = self.run_parts(results, {"rolls": part})
+    ...         results.summary({"mean": finished["rolls"]["values"].mean()})
 
     Class attributes:
         command: the command that runs the experiment. By default `esbas reproduce module:Class`.
         min_runs: the smallest number of runs.
-        extensible: options that may change in a results folder: what is there stays valid, and what is missing is added.
+        extensible: options that may change in a results folder: what is there stays valid, and what
+            is missing is added.
     """
 
     command: ClassVar[str]
@@ -50,12 +54,14 @@ class SweepOptions(ABC):
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     """Blocks of runs that execute at the same time. The results do not depend on it."""
     engine: str | None = None
-    """Where the runs execute: threads, processes, ray (also ray:auto or ray://HOST:PORT for a running cluster), or module:Class.
-    By default, the one that is faster for the experiment."""
+    """Where the runs execute: threads, processes, ray (also ray:auto or ray://HOST:PORT for a
+    running cluster), or module:Class. By default, the one that is faster for the experiment."""
     resources: tuple[str, ...] = ()
-    """What --engine ray reserves for each block of runs, such as cpus=2 gpus=0.5 memory=4 (in GB). Default: cpus=1."""
+    """What --engine ray reserves for each block of runs, such as cpus=2 gpus=0.5 memory=4 (in GB).
+    Default: cpus=1."""
     out: Path | None = None
-    """Folder for tables, figures, report.html and summary.json. By default ./esbas-NAME, with the name of the experiment."""
+    """Folder for tables, figures, report.html and summary.json. By default ./esbas-NAME, with the
+    name of the experiment."""
 
     def __init_subclass__(cls) -> None:
         if "command" not in cls.__dict__:
@@ -67,33 +73,49 @@ class SweepOptions(ABC):
 
     def check(self) -> None:
         """Raise an error if an option is invalid. Subclasses extend it."""
-        require(self.runs >= self.min_runs, f"runs >= {self.min_runs}", runs=self.runs)
-        require(self.seed >= 0, "seed >= 0", seed=self.seed)
-        require(self.jobs >= 1, "jobs >= 1", jobs=self.jobs)
+        require(
+            self.runs >= self.min_runs,
+            f"`runs` must be at least {self.min_runs}, but got {self.runs!r}.",
+        )
+        require(self.seed >= 0, f"`seed` must be at least 0, but got {self.seed!r}.")
+        require(self.jobs >= 1, f"`jobs` must be at least 1, but got {self.jobs!r}.")
         if self.engine is not None or self.resources:
-            read_resources(self.resources, jobs=self.jobs, engine=find_engine(self.engine or "threads"))
+            engine = find_engine(self.engine or "threads")
+            read_resources(self.resources, jobs=self.jobs, engine=engine)
 
     def settings(self) -> dict[str, object]:
-        """The options that determine the results, as they are recorded in config.json. None stands for the default."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name not in NOT_DECISIVE}
+        """Return the options that determine the results, as config.json records them.
+
+        None stands for the default.
+        """
+        names = [each.name for each in fields(self)]
+        return {name: getattr(self, name) for name in names if name not in NOT_DECISIVE}
 
     def open_results(self) -> Results:
         """Check the options, then open the results folder.
 
-        A folder with the results of other settings is refused, unless only `extensible` ones differ.
+        A folder with the results of other settings is refused, unless only `extensible` ones
+        differ.
         """
         self.check()
         name = re.split(r"[\s.:]", self.command)[-1].lower()
-        folder, settings = Path(f"esbas-{name}") if self.out is None else self.out, plain(self.settings())
-        if (folder / CONFIG).is_file():
-            about = read_config(folder)
-            before = about["config"]
-            changed = [name for name in settings if before.get(name) != settings[name]]
-            if about["command"] == self.command and changed and set(changed) <= set(self.extensible):
-                results = Results(folder, command=self.command, config=before)
-                results.change(settings, earlier={name: before.get(name) for name in changed})
-                return results
-        return Results(folder, command=self.command, config=settings)
+        folder = Path(f"esbas-{name}") if self.out is None else self.out
+        settings = plain(self.settings())
+        if not (folder / CONFIG).is_file():
+            return Results(folder, command=self.command, config=settings)
+        about = read_config(folder)
+        before = about["config"]
+        earlier = {}
+        for name, value in settings.items():
+            if before.get(name) != value:
+                earlier[name] = before.get(name)
+        extends = bool(earlier) and set(earlier) <= set(self.extensible)
+        if about["command"] != self.command or not extends:
+            # Continues with the same settings, and refuses other ones.
+            return Results(folder, command=self.command, config=settings)
+        results = Results(folder, command=self.command, config=before)
+        results.change(settings, earlier=earlier)
+        return results
 
     def run_parts(
         self,
@@ -108,9 +130,11 @@ class SweepOptions(ABC):
 
         Args:
             results: the results folder.
-            parts: functions that return named arrays, by part name. They must be picklable, since any engine may run them.
+            parts: functions that return named arrays, by part name. They must be picklable, since
+                any engine may run them.
             description: text of the progress line.
-            processes: whether processes suit the parts better than threads (parts in plain Python). `engine` has precedence.
+            processes: whether processes suit the parts better than threads (parts in plain Python).
+                `engine` has precedence.
             note: text beside the progress, from the parts that are finished so far.
 
         Returns:

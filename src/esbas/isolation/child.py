@@ -15,17 +15,22 @@ from typing import Any
 import numpy as np
 
 from esbas import seeding
+from esbas._internal.limits import too_slow
 from esbas.errors import InvalidValueError, IsolationError, describe
-from esbas.isolation.server import Answer, LearnerInfo, Request, serve
-from esbas.limits import too_slow
+from esbas.isolation.server import LearnerInfo, Reply, Request, serve
 
-STATE_TIMEOUT = 120.0  # seconds to start a process, or to save or load a state; the time limit of calls does not apply to these
+# Seconds to start a process, or to save or load a state. The time limit of calls does not apply.
+STATE_TIMEOUT = 120.0
 
 CHECK_EVERY = 0.5  # seconds between two checks of whether the process is alive, while it is working
 
 
 class Child:
-    """Starts the process when needed, kills it when it fails, and starts the next one from the last good state."""
+    """The process of a learner.
+
+    It is started when needed and killed when it fails. The next one starts from the last good
+    state.
+    """
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -36,8 +41,8 @@ class Child:
         self.trajectories = 0  # the number of trajectories in the process
         self._dropped: list[int] = []  # policies of this process that are no longer needed
         self._connection: Connection | None = None
-        self._unread = False  # an answer that was not read, because Ctrl-C ended the wait
-        self._end: Callable[[], Any] = lambda: None
+        self._unread = False  # whether a reply was not read, because Ctrl-C ended the wait
+        self._end: Callable[[], Any] | None = None  # kills the process
         self._require_picklable()
         self.start()
 
@@ -45,9 +50,9 @@ class Child:
         try:
             pickle.dumps(self._make)
         except Exception as error:
-            problem = f"pickling {self._make!r} failed ({describe(error)})"
             raise InvalidValueError(
-                f"the function that builds an isolated learner must be picklable, but {problem}: define it at the top of a module"
+                "The function that builds an isolated learner must be picklable, but pickling "
+                f"{self._make!r} failed ({describe(error)}): define it at the top of a module."
             ) from error
 
     @property
@@ -65,11 +70,14 @@ class Child:
             _start_without_interrupts(process)
         finally:
             theirs.close()  # otherwise the end of the process would not close the connection
-        self._connection, self._process = ours, process
+        self._connection = ours
+        self._process = process
         self._end = weakref.finalize(self, _end, process, ours, os.getpid())
-        self.generation, self.trajectories, self._dropped = self.generation + 1, 0, []
+        self.generation += 1
+        self.trajectories = 0
+        self._dropped = []
         try:
-            self.info = self._take("its start", STATE_TIMEOUT)
+            self.info = self._receive("its start", STATE_TIMEOUT)
             if self.snapshot is not None:
                 self.call("load_state_dict", self.snapshot, seconds=STATE_TIMEOUT)
         except BaseException:  # never use a process that is only partly initialized
@@ -78,74 +86,99 @@ class Child:
 
     def kill(self) -> None:
         """End the process. The next call starts another one from the last good state."""
-        self._end()
+        if self._end is not None:
+            self._end()
         self._connection = None
 
-    def call(self, method: str, *arguments: Any, label: str = "", seconds: float | None = None) -> Any:
-        """Call a method of the server within the time limit. A generator as the last argument advances as if it were used here.
+    def call(
+        self, method: str, *arguments: Any, label: str = "", seconds: float | None = None
+    ) -> Any:
+        """Call a method of the server within the time limit.
 
         Args:
             method: the method of the server.
-            arguments: its arguments.
+            arguments: its arguments. A generator as the last one advances as if it were used here.
             label: the name of the call in error messages. Defaults to `method`.
             seconds: the maximum duration. Defaults to the time limit.
         """
         self.start()
-        connection, seconds = self._connection, seconds or self.seconds
+        connection = self._connection
         assert connection is not None
+        label = label or method
+        seconds = seconds or self.seconds
         if self._unread:
-            self._answer(connection, label or method, seconds)
-        dropped, self._dropped = self._dropped, []
-        rng = arguments[-1] if arguments and isinstance(arguments[-1], np.random.Generator) else None
-        if rng is not None:
+            self._read(connection, label, seconds)
+        rng = None
+        rng_state = None
+        if arguments and isinstance(arguments[-1], np.random.Generator):
+            rng = arguments[-1]
+            rng_state = seeding.state_of(rng)
             arguments = arguments[:-1]
-        message = pickle.dumps(Request(method, arguments, None if rng is None else seeding.state_of(rng), dropped))
+        dropped = self._dropped
+        self._dropped = []
+        message = pickle.dumps(Request(method, arguments, rng_state, dropped))
         try:
             self._unread = True
             connection.send_bytes(message)
         except OSError:
-            pass  # the process has died since the last call: `_take` raises
+            pass  # the process has died since the last call: `_receive` raises
         except BaseException:
             self.kill()
             raise
-        return self._take(label or method, seconds, rng)
+        return self._receive(label, seconds, rng)
 
-    def _take(self, method: str, seconds: float | None, rng: np.random.Generator | None = None) -> Any:
-        """The value of the answer."""
+    def _receive(
+        self, method: str, seconds: float | None, rng: np.random.Generator | None = None
+    ) -> Any:
+        """Return the value of the reply, and let the generator advance."""
         assert self._connection is not None
-        answer = self._answer(self._connection, method, seconds)
-        if rng is not None and answer.rng_state is not None:
-            seeding.restore(rng, answer.rng_state)
-        if answer.error:
-            raise IsolationError(f"{self._label()} raised in {method}: {answer.error}")
-        return answer.value
+        reply = self._read(self._connection, method, seconds)
+        if rng is not None and reply.rng_state is not None:
+            seeding.restore(rng, reply.rng_state)
+        if reply.error:
+            raise IsolationError(
+                f"The process of {self._owner()} raised an error in {method}: {reply.error}"
+            )
+        return reply.value
 
-    def _answer(self, connection: Connection, method: str, seconds: float | None) -> Answer:
-        if not self._wait(connection, seconds):  # if Ctrl-C ends the wait, the answer is still to be read
+    def _read(self, connection: Connection, method: str, seconds: float | None) -> Reply:
+        # If Ctrl-C ends the wait, the reply is still to be read.
+        if not self._wait(connection, seconds):
             self.kill()
             assert seconds is not None
-            raise too_slow(seconds, f"{self._label()} did not finish {method} and was killed")
+            reason = f"the process of {self._owner()} did not finish {method} and was killed"
+            raise too_slow(seconds, reason)
         try:
             if not connection.poll():
                 raise EOFError
-            answer: Answer = pickle.loads(connection.recv_bytes())  # noqa: S301  # from our child process
+            # The bytes come from our child process.
+            reply: Reply = pickle.loads(connection.recv_bytes())  # noqa: S301
             self._unread = False
         except (EOFError, OSError):
             self._process.join(1.0)  # to know how it ended
             self.kill()
-            remedy = "see its output" + ("" if self.info else ', and start the program under `if __name__ == "__main__":`')
-            raise IsolationError(f"{self._label()} died in {method} ({_cause(self._process)}): {remedy}") from None
+            raise self._death(method) from None
         except BaseException:
             self.kill()
             raise
-        self.trajectories = answer.trajectories
-        return answer
+        self.trajectories = reply.trajectories
+        return reply
+
+    def _death(self, method: str) -> IsolationError:
+        remedy = "see its output"
+        if self.info is None:  # it never started
+            remedy += ', and start the program under `if __name__ == "__main__":`'
+        cause = _cause(self._process)
+        return IsolationError(
+            f"The process of {self._owner()} died in {method} ({cause}): {remedy}."
+        )
 
     def _wait(self, connection: Connection, seconds: float | None) -> bool:
-        """Wait until there is an answer or the process has ended; False if neither happens in time.
+        """Wait until there is a reply or the process has ended; return False if neither happens.
 
-        The end of the process need not close the connection: processes that it has forked can still have it open. They keep the
-        sentinel of the process open, too, so the process itself is checked.
+        The end of the process need not close the connection: processes that it has forked can still
+        have it open. They keep the sentinel of the process open, too, so the process itself is
+        checked.
         """
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         while not connection.poll(max(0.0, min(CHECK_EVERY, deadline - time.monotonic()))):
@@ -155,8 +188,10 @@ class Child:
                 return False
         return True
 
-    def _label(self) -> str:
-        return f"the process of learner {self.info.attributes['name']!r}" if self.info else "the process of an isolated learner"
+    def _owner(self) -> str:
+        if self.info is None:
+            return "an isolated learner"
+        return f"learner {self.info.attributes['name']!r}"
 
     def drop(self, generation: int, policy: int) -> None:
         """Release a policy that is no longer needed."""
@@ -165,7 +200,10 @@ class Child:
 
 
 def _start_without_interrupts(process: BaseProcess) -> None:
-    """Start the process with SIGINT blocked, so that Ctrl-C does not end it before it ignores the signal."""
+    """Start the process with SIGINT blocked.
+
+    Otherwise, Ctrl-C could end it before it ignores the signal.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         process.start()
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from esbas import limits
+from esbas._internal import limits
 from esbas.errors import IsolationError, TimeLimitError, require
 from esbas.isolation.child import STATE_TIMEOUT, Child
 from esbas.isolation.server import PolicyInfo
@@ -17,45 +17,72 @@ from esbas.trajectory import TrajectorySet, Transition
 
 
 class Isolated:
-    """Builds a learner in a child process and forwards all calls to it. The results are bit-identical to those of the learner.
+    """Builds a learner in a child process and forwards all calls to it.
 
-    A call that exceeds the time limit ends together with its process. If a process dies (a crash in compiled code, no memory
-    left), the current call raises. The next call starts a new process from the last good state: that of the last `learn` or of a
-    recent `step`, or the initial state if there is none or if the learner has no `state_dict`.
+    The results are bit-identical to those of the learner.
 
-    It has exactly those optional methods and attributes that the learner has. In addition, it always has `time_limit`.
+    A call that exceeds the time limit ends together with its process. If a process dies (a crash in
+    compiled code, no memory left), the current call raises. The next call starts a new process from
+    the last good state: that of the last `learn` or of a recent `step`, or the initial state if
+    there is none or if the learner has no `state_dict`.
+
+    It has exactly those optional methods and attributes that the learner has. In addition, it
+    always has `learn_timeout`.
 
     Args:
-        make: builds the learner. It is called without arguments in the child process, so it must be a function at the top of a
-            module (or `functools.partial` of one), and the program must start under `if __name__ == "__main__":`.
-        time_limit: the maximum duration of a call in seconds. Defaults to the learner's attribute, or else to the run's limit.
-        snapshot_every: steps between two snapshots of the learner's state. `learn` is always followed by a snapshot.
+        make: builds the learner. It is called without arguments in the child process, so it must be
+            a function at the top of a module (or `functools.partial` of one), and the program must
+            start under `if __name__ == "__main__":`.
+        learn_timeout: the maximum duration of a call in seconds. Defaults to the learner's
+            attribute, or else to the run's limit.
+        snapshot_every: steps between two snapshots of the learner's state. `learn` is always
+            followed by a snapshot.
     """
 
     name: str
     stationary: bool
 
-    def __init__(self, make: Callable[[], Learner], *, time_limit: float | None = None, snapshot_every: int = 1000) -> None:
-        limits.checked(time_limit)
-        require(snapshot_every >= 1, "snapshot_every >= 1", snapshot_every=snapshot_every)
+    def __init__(
+        self,
+        make: Callable[[], Learner],
+        *,
+        learn_timeout: float | None = None,
+        snapshot_every: int = 1000,
+    ) -> None:
+        limits.checked(learn_timeout)
+        require(
+            snapshot_every >= 1, f"`snapshot_every` must be at least 1, but got {snapshot_every!r}."
+        )
         self._child = Child(make)
         info = self._child.info
         assert info is not None
         self.__dict__.update(info.attributes)
-        self.time_limit: float | None = info.attributes.get("time_limit") if time_limit is None else time_limit
-        self._snapshot_every, self._steps = snapshot_every, 0
+        self.learn_timeout: float | None = learn_timeout
+        if learn_timeout is None:
+            self.learn_timeout = info.attributes.get("learn_timeout")
+        self._snapshot_every = snapshot_every
+        self._steps = 0
         self._savable = "state_dict" in info.methods
         self._data: TrajectorySet | None = None  # the set whose trajectories were sent
-        self.limit_calls(self.time_limit)
-        for method in info.methods:  # some need more than forwarding
+        self.limit_calls(self.learn_timeout)
+        for method in info.methods:
+            # Methods that need more than forwarding are below: `_learn`, `_step`, ...
             forward = partial(self._child.call, "call_learner", method, label=method)
             setattr(self, method, getattr(self, f"_{method}", forward))
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"the isolated learner {self.__dict__.get('name', '')!r} has no attribute {name!r}")
+        # `self.name` would call this method again if the learner has no name yet.
+        own_name = self.__dict__.get("name", "")
+        raise AttributeError(f"The isolated learner {own_name!r} has no attribute {name!r}.")
+
+    def __repr__(self) -> str:
+        return f"<Isolated {self.__dict__.get('name', '')!r}>"
 
     def limit_calls(self, seconds: float | None) -> None:
-        """Set the maximum duration of a call. A run passes its limit here, since only a process can be killed at any time."""
+        """Set the maximum duration of a call.
+
+        A run passes its limit here, since only a process can be killed at any time.
+        """
         self._child.seconds = limits.checked(seconds)
 
     def policy(self) -> "IsolatedPolicy":
@@ -69,14 +96,16 @@ class Isolated:
         return self._policy("greedy_policy")
 
     def _policy(self, method: str) -> "IsolatedPolicy":
-        return IsolatedPolicy(self._child, partial(self._child.call, "policy", method, label=method))
+        create = partial(self._child.call, "policy", method, label=method)
+        return IsolatedPolicy(self._child, create)
 
     def _learn(self, data: TrajectorySet) -> None:
         """Learn from all trajectories; only new ones are sent."""
         self._child.start()
         since = self._child.trajectories if data is self._data else 0
         self._data = data
-        self._child.call("learn", since, list(zip(data.since(since), data.arms[since:], strict=True)))
+        new = list(zip(data.since(since), data.arms[since:], strict=True))
+        self._child.call("learn", since, new)
         self._take_snapshot()
 
     def _step(self, transition: Transition) -> None:
@@ -90,7 +119,10 @@ class Isolated:
             self._child.snapshot = self._child.call("state_dict", seconds=STATE_TIMEOUT)
 
     def _state_dict(self) -> dict[str, Any]:
-        """The learner's state, or the last good one if its process is gone, since the next process continues from there."""
+        """Return the learner's state, or the last good one if its process is gone.
+
+        The next process would continue from there.
+        """
         if self._child.running:
             try:
                 self._take_snapshot()
@@ -100,7 +132,8 @@ class Isolated:
         if self._child.snapshot is None:
             self._take_snapshot()
         assert self._child.snapshot is not None
-        return dict(pickle.loads(self._child.snapshot))  # noqa: S301  # from our child process
+        # The bytes come from our child process.
+        return dict(pickle.loads(self._child.snapshot))  # noqa: S301
 
     def _load_state_dict(self, state: dict[str, Any]) -> None:
         snapshot = pickle.dumps(state)
@@ -108,24 +141,38 @@ class Isolated:
         self._child.snapshot = snapshot
 
     def _policy_state(self) -> dict[str, Any]:
-        return dict(self._child.call("call_learner", "policy_state", label="policy_state", seconds=STATE_TIMEOUT))
+        state = self._child.call(
+            "call_learner", "policy_state", label="policy_state", seconds=STATE_TIMEOUT
+        )
+        return dict(state)
 
     def _load_policy_state(self, state: dict[str, Any]) -> None:
-        """Load it and take a snapshot, so that a new process continues from there."""
-        self._child.call("call_learner", "load_policy_state", state, label="load_policy_state", seconds=STATE_TIMEOUT)
+        """Load the state and take a snapshot, so that a new process continues from there."""
+        self._child.call(
+            "call_learner",
+            "load_policy_state",
+            state,
+            label="load_policy_state",
+            seconds=STATE_TIMEOUT,
+        )
         self._take_snapshot()
 
 
 class IsolatedPolicy:
-    """A policy in another process. If that process is gone, the policy of the learner's last good state replaces it.
+    """A policy in another process.
 
-    It has exactly those optional methods that the policy has. The object that `start()` returns lives in the other process, too.
+    If that process is gone, the policy of the learner's last good state replaces it. It has exactly
+    those optional methods that the policy has. The object that `start()` returns lives in the other
+    process, too.
     """
 
     _methods: tuple[str, ...] = ()
 
-    def __init__(self, child: Child, create: Callable[[], PolicyInfo], info: PolicyInfo | None = None) -> None:
-        self._child, self._create = child, create
+    def __init__(
+        self, child: Child, create: Callable[[], PolicyInfo], info: PolicyInfo | None = None
+    ) -> None:
+        self._child = child
+        self._create = create
         self._hold(info or create())
 
     def _hold(self, info: PolicyInfo) -> None:
@@ -134,7 +181,7 @@ class IsolatedPolicy:
         weakref.finalize(self, self._child.drop, self._generation, self._number).atexit = False
 
     def _find(self) -> int:
-        """The number of the policy in the current process."""
+        """Return the number of the policy in the current process."""
         self._child.start()
         if self._generation != self._child.generation:
             self._hold(self._create())
@@ -145,7 +192,7 @@ class IsolatedPolicy:
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._methods:
-            raise AttributeError(f"the isolated policy has no attribute {name!r}")
+            raise AttributeError(f"The isolated policy has no attribute {name!r}.")
         return self._start if name == "start" else partial(self._call, name)
 
     def _call(self, method: str, *arguments: Any) -> Any:
@@ -153,11 +200,16 @@ class IsolatedPolicy:
 
     def _start(self) -> "IsolatedPolicy | None":
         info = self._child.call("start", self._find())
-        return None if info is None else IsolatedPolicy(self._child, self._restart, info)
+        if info is None:
+            return None
+        return IsolatedPolicy(self._child, self._restart, info)
 
     def _restart(self) -> PolicyInfo:
-        """The acting object in a new process, after the old process died within an episode."""
+        """Create the acting object in a new process, after the old one died within an episode."""
         info: PolicyInfo | None = self._child.call("start", self._find())
         if info is None:
-            raise IsolationError("start() must always return an object or never, but returned None: return the acting object")
+            raise IsolationError(
+                "`start()` must always return an object or never, but returned None: "
+                "return the acting object."
+            )
         return info

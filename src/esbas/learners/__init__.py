@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from esbas.isolation import Isolated
 from esbas.learners.constant import Constant
-from esbas.learners.deep.replay import SharedReplay
-from esbas.learners.double_q import DoubleQ
+from esbas.learners.dqn.replay.memory import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
-from esbas.learners.expected_sarsa import ExpectedSARSA
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
-from esbas.learners.q_lambda import QLambda
-from esbas.learners.tabular_q import TabularQ
+from esbas.learners.tabular.double_q import DoubleQ
+from esbas.learners.tabular.expected_sarsa import ExpectedSARSA
+from esbas.learners.tabular.q_lambda import QLambda
+from esbas.learners.tabular.q_learning import TabularQ
 
 if TYPE_CHECKING:
-    from esbas.learners.d3.learner import D3Learner as D3Learner
-    from esbas.learners.deep.dqn import DQN as DQN
-    from esbas.learners.fqi import FittedQ as FittedQ
+    from esbas.learners.d3rlpy.learner import D3Learner as D3Learner
+    from esbas.learners.dqn.learner import DQN as DQN
+    from esbas.learners.fitted_q import FittedQ as FittedQ
     from esbas.learners.sb3.learner import SB3Learner as SB3Learner
 
 __all__ = [
@@ -31,7 +31,12 @@ __all__ = [
     "TabularQ",
     "linear_constant",
 ]
-_OPTIONAL = {"DQN": "deep.dqn", "SB3Learner": "sb3.learner", "FittedQ": "fqi", "D3Learner": "d3.learner"}
+_OPTIONAL = {
+    "DQN": "dqn.learner",
+    "SB3Learner": "sb3.learner",
+    "FittedQ": "fitted_q",
+    "D3Learner": "d3rlpy.learner",
+}
 
 
 def __getattr__(name: str) -> Any:

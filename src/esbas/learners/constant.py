@@ -5,12 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from esbas.columns import Array
+from esbas._internal.columns import Array
 from esbas.learner import Policy
+from esbas.learners.naming import Named
 
 
-class Constant:
-    """Wraps a policy, or a function from observations to actions, as a learner that never learns."""
+class Constant(Named):
+    """Wraps a policy, or a function from observations to actions, as a learner that never learns.
+
+    Args:
+        name: the name of the learner.
+        policy: a policy, or a function from an observation to an action.
+    """
 
     stationary = True
 
@@ -27,7 +33,11 @@ class Constant:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         del state
 
-    policy_state, load_policy_state = state_dict, load_state_dict  # nothing changes
+    def policy_state(self) -> dict[str, Any]:
+        return {}
+
+    def load_policy_state(self, state: dict[str, Any]) -> None:
+        del state
 
     def metrics(self) -> dict[str, float]:
         return {}
@@ -36,8 +46,8 @@ class Constant:
 class Deterministic:
     """A policy that applies a function to the observation.
 
-    A deterministic choice of a continuous action has no density. If the chosen action contains floats, its log-probability is
-    NaN. The log-probability of all other actions is -inf.
+    A deterministic choice of a continuous action has no density. If the chosen action contains
+    floats, its log-probability is NaN. The log-probability of all other actions is -inf.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
@@ -53,8 +63,10 @@ class Deterministic:
         return action, float("nan") if _is_continuous(action) else 0.0
 
     def log_probs(self, observations: Array, actions: Array) -> Array:
-        chosen = [self._function(observation) for observation in observations]
-        return np.array([_log_prob(action, best) for action, best in zip(actions, chosen, strict=True)])
+        found = []
+        for observation, action in zip(observations, actions, strict=True):
+            found.append(_log_prob(action, self._function(observation)))
+        return np.array(found)
 
 
 def _log_prob(action: Any, chosen: Any) -> float:

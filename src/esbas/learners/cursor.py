@@ -9,14 +9,18 @@ from esbas.trajectory import TrajectorySet
 
 @dataclass(frozen=True, slots=True)
 class DataCursor:
-    """Counts what a learner has learned from. The numbers refer to a set that only grows."""
+    """Counts what a learner has learned from, in a set that only grows."""
 
     trajectories: int = 0
     transitions: int = 0
 
     def up_to(self, data: TrajectorySet) -> "DataCursor":
-        """The progress after learning from all of `data`."""
-        require(self.trajectories <= len(data), "the data only grow", learnt=self.trajectories, trajectories=len(data))
+        """Return the progress after learning from all of `data`."""
+        require(
+            self.trajectories <= len(data),
+            f"The data must only grow, but a learner that has learned from {self.trajectories} "
+            f"trajectories got {len(data)}: pass the same set again.",
+        )
         new = sum(len(trajectory) for trajectory in data.since(self.trajectories))
         return DataCursor(len(data), self.transitions + new)
 
@@ -25,5 +29,5 @@ class DataCursor:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "DataCursor":
-        """The progress that `state_dict` returned, possibly among other entries."""
+        """Return the progress from what `state_dict` returned, possibly among other entries."""
         return cls(state["learnt"], state["seen"])

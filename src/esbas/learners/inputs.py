@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from esbas import spaces
-from esbas.columns import Array
+from esbas._internal import spaces
+from esbas._internal.columns import Array
 from esbas.errors import SpaceError
 
 
@@ -19,18 +19,22 @@ class Inputs:
     """
 
     def __init__(self, space: Any, *, owner: str) -> None:
-        self._labels = int(space.n) if spaces.is_discrete(space) else 0
-        self._first = int(space.start) if self._labels else 0
-        shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
-        if not self._labels and (shape is None or dtype is None):
+        self._one_hot = spaces.is_discrete(space)
+        if self._one_hot:
+            self._first = int(space.start)
+            self.size = int(space.n)  # d
+            return
+        shape = getattr(space, "shape", None)
+        if shape is None or getattr(space, "dtype", None) is None:
             raise SpaceError(
-                f"the observations of {owner} must be Discrete, Box or another space of arrays, but are {space}: leave it out"
+                f"The observations of {owner} must be Discrete, Box or another space of arrays, "
+                f"but are {space}: leave this learner out."
             )
-        self.size = self._labels or math.prod(shape or ())  # d
+        self.size = math.prod(shape)
 
     def __call__(self, observations: Array, dtype: type[np.floating[Any]] = np.float64) -> Array:
-        """Vectors, (N, d), for observations, (N, ...)."""
-        if not self._labels:
+        """Return vectors, (N, d), for observations, (N, ...)."""
+        if not self._one_hot:
             return np.asarray(observations, dtype).reshape(len(observations), self.size)
         rows = np.zeros((len(observations), self.size), dtype)
         rows[np.arange(len(observations)), np.asarray(observations) - self._first] = 1
@@ -38,7 +42,10 @@ class Inputs:
 
 
 def discrete_actions(space: Any, *, owner: str) -> int:
-    """The number n of actions, which must be 0, 1, ..., n - 1."""
+    """Return the number n of actions, which must be 0, 1, ..., n - 1."""
     if not (spaces.is_discrete(space) and int(space.start) == 0):
-        raise SpaceError(f"the actions of {owner} must be 0, 1, ..., n - 1, but are {space}: leave it out")
+        raise SpaceError(
+            f"The actions of {owner} must be 0, 1, ..., n - 1, but are {space}: "
+            "leave this learner out."
+        )
     return int(space.n)

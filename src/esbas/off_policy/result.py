@@ -1,4 +1,4 @@
-"""What an off-policy estimate says."""
+"""The result of an off-policy evaluation: an estimate with its interval."""
 
 import warnings
 from collections.abc import Iterable
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from esbas.columns import Array
-from esbas.evaluation.intervals import skewed_interval
-from esbas.evaluation.terms import Term, sum_of_terms
-from esbas.evaluation.weights import effective_sample_size
+from esbas._internal.columns import Array
+from esbas.off_policy.intervals import skewed_interval
+from esbas.off_policy.terms import Term, sum_of_terms
+from esbas.off_policy.weights import effective_sample_size
 
 FEW = 50
 """An estimate with a smaller effective sample size comes with a warning."""
 
 
 class FewEffectiveSamplesWarning(UserWarning):
-    """The trajectories say too little about the policy: neither the estimate nor its interval can be relied on."""
+    """The trajectories contain too little about the policy for a reliable estimate and interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +42,36 @@ class OffPolicyEstimate:
 
 
 def estimate_with_interval(terms: Iterable[Term], *, weighted: bool) -> tuple[Array, Array, Array]:
-    """The estimate and the ends of its interval, of one data set or of many: (..., n) -> (...), (...), (...)."""
+    """Compute the estimate and the ends of its interval, of one data set or of many.
+
+    The shapes are (..., n) -> (...), (...), (...).
+    """
     value, pseudo_values = sum_of_terms(terms, weighted=weighted)
     low, high = skewed_interval(pseudo_values)
     return value, np.minimum(low, value), np.maximum(high, value)
 
 
-def estimate_from(terms: Iterable[Term], log_weights: Array, *, weighted: bool) -> OffPolicyEstimate:
-    """The estimate from the terms of one data set, and the log-weights of whole trajectories, (n,). Warns if they say little."""
+def estimate_from(
+    terms: Iterable[Term], log_weights: Array, *, weighted: bool
+) -> OffPolicyEstimate:
+    """Compute the estimate from the terms of one data set.
+
+    Warns if the effective sample size is small.
+
+    Args:
+        terms: see `sum_of_terms`.
+        log_weights: of whole trajectories, (n,).
+        weighted: see `sum_of_terms`.
+    """
     value, low, high = map(float, estimate_with_interval(terms, weighted=weighted))
-    size, count = float(effective_sample_size(log_weights)), len(log_weights)
+    size = float(effective_sample_size(log_weights))
+    count = len(log_weights)
     if size < FEW:
-        message = f"the effective sample size should be at least {FEW}, but is {size:.1f} of {count:,} trajectories"
-        remedy = "use more trajectories, or those of policies that are more like this one"
-        warnings.warn(f"{message}: {remedy}", FewEffectiveSamplesWarning, stacklevel=3)
+        warnings.warn(
+            f"The effective sample size should be at least {FEW}, but is {size:.1f} of "
+            f"{count:,} trajectories: use more trajectories, or those of policies that are more "
+            "like this one.",
+            FewEffectiveSamplesWarning,
+            stacklevel=3,
+        )
     return OffPolicyEstimate(value=value, low=low, high=high, effective_sample_size=size, n=count)

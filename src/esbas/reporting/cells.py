@@ -2,6 +2,7 @@
 
 import math
 import re
+import textwrap
 from collections.abc import Sequence
 
 from esbas.reporting.estimate import Estimate
@@ -9,26 +10,38 @@ from esbas.reporting.estimate import Estimate
 DIGITS = 4
 """Significant digits of the largest number of a column without intervals."""
 MORE = 2
-"""Decimals that a column has at most beyond what its largest number or interval needs, so that smaller ones show as well."""
-LARGEST, MOST_DECIMALS = 1e12, 8
+"""Decimals beyond those that the largest number or interval of a column needs, at most.
+
+They show smaller numbers as well.
+"""
+LARGEST = 1e12
+MOST_DECIMALS = 8
 """Columns with larger numbers, or with more decimals, are written with exponents."""
 UNKNOWN = "–"
 
 
 def table_texts(rows: Sequence[Sequence[object]]) -> list[list[str]]:
-    """The texts of all cells, row by row."""
+    """Return the texts of all cells, row by row."""
     columns = [column_texts(column) for column in zip(*rows, strict=True)]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def column_texts(column: Sequence[object]) -> list[str]:
-    """The texts of one column: numbers with commas, floats and Estimates with common decimals, a dash for unknown.
+    """Return the texts of one column.
 
-    The decimals follow from the intervals, or from the largest number if there are none.
+    Numbers have commas, floats and Estimates have common decimals, and a dash is for unknown. The
+    decimals follow from the intervals, or from the largest number if there are none.
     """
-    means = [value.mean if isinstance(value, Estimate) else value for value in column]
-    numbers = [abs(value) for value in means if isinstance(value, float) and math.isfinite(value)]
-    needed = [value.decimals for value in column if isinstance(value, Estimate) and value.decimals is not None]
+    numbers: list[float] = []
+    for value in column:
+        number = value.mean if isinstance(value, Estimate) else value
+        if isinstance(number, float) and math.isfinite(number):
+            numbers.append(abs(number))
+    needed = [
+        value.decimals
+        for value in column
+        if isinstance(value, Estimate) and value.shows_interval and value.decimals is not None
+    ]
     decimals = min(max(needed), min(needed) + MORE) if needed else _decimals(numbers)
     exponents = decimals > MOST_DECIMALS or max(numbers, default=0.0) > LARGEST
     style = f".{DIGITS - 1}e" if exponents else f"z,.{decimals}f"  # z: no minus sign before 0
@@ -36,20 +49,74 @@ def column_texts(column: Sequence[object]) -> list[str]:
 
 
 def is_numeric(text: str) -> bool:
-    """Whether a cell holds a number, perhaps with a short remark, or a dash, and so is right-aligned."""
+    """Return whether a cell has a number, perhaps with a remark, or a dash: it is right-aligned."""
     return re.fullmatch(r"([-+−]?[\d.]|–).{,23}|", text) is not None
 
 
+def fitted_headers(
+    header: Sequence[str], texts: Sequence[Sequence[str]], *, width: int, gap: int
+) -> list[str]:
+    """Return the headers, with line breaks between their words if the table would be too wide.
+
+    Cells are never broken: names of learners are what a reader looks for.
+
+    Args:
+        header: of the columns.
+        texts: of the cells, row by row.
+        width: in characters, of a line.
+        gap: between two columns.
+    """
+    widest: list[int] = []
+    for column, name in enumerate(header):
+        cells = [len(row[column]) for row in texts]
+        words = [len(word) for word in name.split()]
+        widest.append(max([1, *cells, *words]))
+    room = width - gap * (len(header) - 1)
+    longest = max([1, *(len(name) for name in header)])
+    fitted = list(header)
+    for limit in range(longest, 0, -1):  # as few lines as possible
+        fitted = []
+        taken = 0
+        for name, cell in zip(header, widest, strict=True):
+            lines = textwrap.wrap(name, max(cell, limit), break_on_hyphens=False)
+            fitted.append("\n".join(lines))
+            taken += max([cell, *(len(line) for line in lines)])
+        if taken <= room:
+            break
+    return fitted
+
+
+def table_width(header: Sequence[str], texts: Sequence[Sequence[str]], *, gap: int) -> int:
+    """Return the width of a table in characters; headers may have several lines."""
+    width = gap * (len(header) - 1)
+    for column, name in enumerate(header):
+        cells = [len(row[column]) for row in texts]
+        lines = [len(line) for line in name.split("\n")]
+        width += max([*cells, *lines])
+    return width
+
+
 def _decimals(numbers: Sequence[float]) -> int:
-    """DIGITS digits of the largest number, one digit of the smallest unless that takes MORE decimals; no zeros at all ends."""
+    """Return how many decimals show DIGITS digits of the largest number.
+
+    A digit of the smallest number is shown, too, unless that takes over MORE further decimals.
+    Decimals that are 0 in all numbers are left out.
+    """
     shown = [number for number in numbers if number > 0]
     if not shown:
         return 0
-    places = [-math.floor(math.log10(number)) for number in (max(shown), min(shown))]  # of their first digits
-    decimals = max(0, places[0] + DIGITS - 1)
-    decimals = min(max(decimals, places[1]), decimals + MORE)
-    ends = [f"{number:.{decimals}f}".partition(".")[2].rstrip("0") for number in shown]
-    return max(map(len, ends))
+    decimals = max(0, _first_decimal(max(shown)) + DIGITS - 1)
+    decimals = min(max(decimals, _first_decimal(min(shown))), decimals + MORE)
+    needed = 0
+    for number in shown:
+        digits = f"{number:.{decimals}f}".partition(".")[2]
+        needed = max(needed, len(digits.rstrip("0")))
+    return needed
+
+
+def _first_decimal(number: float) -> int:
+    """Return the decimal of the first digit: 2 for 0.05, 0 for 5, -1 for 50."""
+    return -math.floor(math.log10(number))
 
 
 def _text(value: object, style: str) -> str:
@@ -59,4 +126,6 @@ def _text(value: object, style: str) -> str:
         return value.text(style)
     if isinstance(value, float):  # NumPy's float64 is a float
         return format(value, style)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)

@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from esbas._internal.files import write_atomically
 from esbas.errors import InvalidValueError
-from esbas.files import write_atomically
 from esbas.reporting.estimate import Estimate
 
 
 def plain(value: Any) -> Any:
-    """Convert arrays, NumPy scalars, Estimates, paths and tuples to JSON types. Numbers that are not finite become None."""
+    """Convert arrays, NumPy scalars, Estimates, paths and tuples to JSON types.
+
+    Numbers that are not finite become None.
+    """
     if isinstance(value, Estimate):
         return plain(value.as_dict())
     if isinstance(value, np.ndarray | np.generic):
@@ -32,13 +35,17 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise InvalidValueError(f"results must be plain data and arrays, but got {type(value).__name__} {value!r}: convert it first")
+    got = f"{type(value).__name__} {value!r}"
+    raise InvalidValueError(f"Results must be plain data and arrays, but got {got}: convert it.")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a table with numbers at full precision. Unknown values are left empty."""
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows([header, *([_cell(value) for value in row] for row in rows)])
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
     write_atomically(path, buffer.getvalue().encode())
 
 
@@ -49,4 +56,6 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _cell(value: object) -> object:
-    return str(value) if isinstance(value, Estimate) else plain(value)
+    if isinstance(value, Estimate):
+        return value.interval_text()
+    return plain(value)

@@ -1,13 +1,15 @@
-"""Linear Thompson sampling: the best arm may depend on what is known about the episode before it starts."""
+"""Linear Thompson sampling: the best arm may depend on the context of an episode."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas import schema
+from esbas._internal import schema
+from esbas._internal.schema import COUNT, AnyOf, Number
 from esbas.errors import InvalidValueError, require
 from esbas.evidence import Evidence
 from esbas.selectors.choice import Choice, Pick
@@ -18,31 +20,76 @@ Features = Callable[[tuple[float, ...]], Sequence[float]]
 
 
 def with_constant(context: tuple[float, ...]) -> Sequence[float]:
-    """The features (1, context)."""
-    return 1.0, *context
+    """Return the features (1, context)."""
+    return (1.0, *context)
+
+
+@dataclass(slots=True)
+class _Regression:
+    """Sums over the values y of an arm and their features φ, without values at first."""
+
+    n: int = 0  # the number of values
+    y: float = 0.0  # Σ y
+    yy: float = 0.0  # Σ y²
+    xx: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # (d, d): Σ φ φᵀ
+    xy: Floats = field(default_factory=lambda: np.zeros(0))  # (d,): Σ φ y
+    x: Floats = field(default_factory=lambda: np.zeros(0))  # (d,): Σ φ
+
+    def add(self, phi: Floats, value: float) -> None:
+        if not self.n:
+            self.xx = np.zeros((len(phi), len(phi)))
+            self.xy = np.zeros(len(phi))
+            self.x = np.zeros(len(phi))
+        self.n += 1
+        self.y += value
+        self.yy += value * value
+        self.xx = self.xx + np.outer(phi, phi)
+        self.xy = self.xy + value * phi
+        self.x = self.x + phi
+
+    def state_dict(self) -> dict[str, Any]:
+        state = {}
+        for each in fields(self):
+            state[each.name] = np.asarray(getattr(self, each.name)).tolist()
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "_Regression":
+        return cls(
+            n=state["n"],
+            y=state["y"],
+            yy=state["yy"],
+            xx=np.array(state["xx"], np.float64),
+            xy=np.array(state["xy"], np.float64),
+            x=np.array(state["x"], np.float64),
+        )
 
 
 @SELECTORS.register("linear-thompson")
 class LinearThompson(Selector):
-    """The value of arm k is θ_k · φ(context) plus noise: draw each θ_k from its posterior and take the best arm.
+    """The value of arm k is θ_k · φ(context) plus noise: draw each θ_k and take the best arm.
 
-    Bayesian linear regression per arm, with prior N(0, 1 / λ) on each coefficient: A_k = λ I + Σ φ φᵀ, b_k = Σ φ y,
-    θ_k ~ N(A_k⁻¹ b_k, s² A_k⁻¹) (Lattimore & Szepesvári, Bandit Algorithms, 2020, Chapter 36). Values y are standardised with the
-    mean and the standard deviation of all values so far, and s² is estimated from the residuals of all arms, so the choices do
-    not depend on the size and the sign of the values.
+    θ_k is drawn from the posterior of a Bayesian linear regression per arm, with the prior
+    N(0, 1 / λ) on each coefficient: A_k = λ I + Σ φ φᵀ, b_k = Σ φ y, θ_k ~ N(A_k⁻¹ b_k, s² A_k⁻¹)
+    (Lattimore & Szepesvári, Bandit Algorithms, 2020, Chapter 36). Values y are standardized with
+    the mean and the standard deviation of all values so far, and s² is estimated from the residuals
+    of all arms, so the choices do not depend on the size and the sign of the values.
 
-    The context is the first observation in `esbas.run`, and what you pass to `ask(context=...)` in a loop of your own.
+    The context is the first observation in `esbas.run`, and what you pass to `ask(context=...)` in
+    a loop of your own.
 
     Args:
         arms: the names of the learners.
         features: φ, from the context to numbers; by default the context and a constant.
         ridge: λ.
-        epochs, stationary: see `Selector`. With epochs, arms that are not stationary are forgotten when an epoch starts.
+        epochs: see `Selector`. With epochs, arms that are not stationary are forgotten when an
+            epoch starts.
+        stationary: see `Selector`.
         seed: seed of the posterior samples.
     """
 
     wants = frozenset({"context"})
-    note_shape = schema.COUNT  # the epoch
+    note_shape = COUNT  # the epoch
 
     def __init__(
         self,
@@ -55,15 +102,19 @@ class LinearThompson(Selector):
         seed: int = 0,
     ) -> None:
         super().__init__(arms, epochs=epochs, stationary=stationary, seed=seed)
-        require(ridge > 0, "ridge > 0", ridge=ridge)
-        self._features, self._ridge = features, ridge
-        self._data: dict[str, dict[str, Any]] = {arm: _nothing() for arm in self._arms}
-        self._origin: float | None = None  # the first value; the sums are of differences to it, so that little cancels
+        require(ridge > 0, f"`ridge` must be greater than 0, but got {ridge!r}.")
+        self._features = features
+        self._ridge = ridge
+        self._regressions = {arm: _Regression() for arm in self._arms}
+        # The first value. The sums are of differences to it, so that little cancels.
+        self._origin: float | None = None
 
     @np.errstate(over="ignore", invalid="ignore")  # values beyond 1e154 have infinite squares
     def pick(self, among: Sequence[str], context: tuple[float, ...] | None) -> Pick:
         if context is None:
-            raise InvalidValueError("LinearThompson chooses by context, but got none: pass ask(context=...)")
+            raise InvalidValueError(
+                "LinearThompson chooses by context, but got none: pass ask(context=...)."
+            )
         phi = self._phi(context)
         mean, deviation = self._standard()
         noise = self._noise(mean, deviation)
@@ -71,129 +122,162 @@ class LinearThompson(Selector):
         for arm in sorted(among, key=self._arms.index):
             precision, moment = self._posterior(arm, len(phi), mean, deviation)
             factor = np.linalg.cholesky(precision)  # A = L Lᵀ, so L⁻ᵀ z ~ N(0, A⁻¹)
-            draw = self.rng.standard_normal(len(phi))
-            theta = np.linalg.solve(precision, moment) + noise * np.linalg.solve(factor.T, draw)
+            normals = self.rng.standard_normal(len(phi))
+            error = np.linalg.solve(factor.T, normals)
+            theta = np.linalg.solve(precision, moment) + noise * error
             samples[arm] = float(theta @ phi)
-        return Pick(max(samples, key=samples.__getitem__), propensity=None, note=self.epoch)
+        best = max(samples, key=samples.__getitem__)
+        return Pick(best, propensity=None, note=self.epoch)
 
-    def observe(self, choice: Choice, value: float, *, note: Any, evidence: Evidence | None) -> None:
+    def observe(
+        self, choice: Choice, value: float, *, note: Any, evidence: Evidence | None
+    ) -> None:
         del evidence
         if note != self.epoch:
             return  # the value of an earlier policy
         assert choice.context is not None
-        phi, data = self._phi(choice.context), self._data[choice.arm]
-        self._origin = value if self._origin is None else self._origin
-        value -= self._origin
-        if not data["n"]:
-            data |= {"xx": np.zeros((len(phi), len(phi))), "xy": np.zeros(len(phi)), "x": np.zeros(len(phi))}
-        data["n"] += 1
-        data["y"] += value
-        data["yy"] += value * value
-        data["xx"] = data["xx"] + np.outer(phi, phi)
-        data["xy"] = data["xy"] + value * phi
-        data["x"] = data["x"] + phi
+        phi = self._phi(choice.context)
+        if self._origin is None:
+            self._origin = value
+        self._regressions[choice.arm].add(phi, value - self._origin)
 
     def start_epoch(self) -> None:
         for arm in self._arms:
             if arm not in self._stationary:
-                self._data[arm] = _nothing()
+                self._regressions[arm] = _Regression()
 
     def add_arm(self, name: str, *, stationary: bool = False) -> None:
         with self._lock:
             super().add_arm(name, stationary=stationary)
-            self._data[name] = _nothing()
+            self._regressions[name] = _Regression()
 
     def remove_arm(self, name: str) -> None:
         with self._lock:
             super().remove_arm(name)
-            del self._data[name]
+            del self._regressions[name]
 
     def explain(self) -> dict[str, dict[str, float]]:
-        """Adds the number of values and their mean."""
+        """Return the number of values and their mean, too."""
         with self._lock:
             report = super().explain()
             for arm, row in report.items():
-                n = self._data[arm]["n"]
-                row |= {"pulls": n, "mean": (self._origin or 0.0) + self._data[arm]["y"] / n if n else math.nan}
+                regression = self._regressions[arm]
+                row["pulls"] = regression.n
+                row["mean"] = math.nan
+                if regression.n and self._origin is not None:
+                    row["mean"] = self._origin + regression.y / regression.n
             return report
 
     def state_dict(self) -> dict[str, Any]:
         with self._lock:
-            saved = [{key: np.asarray(item).tolist() for key, item in self._data[arm].items()} for arm in self._arms]
+            saved = [self._regressions[arm].state_dict() for arm in self._arms]
             return super().state_dict() | {"regressions": saved, "origin": self._origin}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         with self._lock:
             super().load_state_dict(state)
-            self._data = dict(zip(self._arms, map(_from_plain, state["regressions"]), strict=True))
+            self._regressions = {}
+            for arm, saved in zip(self._arms, state["regressions"], strict=True):
+                self._regressions[arm] = _Regression.from_state(saved)
             self._origin = state["origin"]
 
     def check_state(self, state: Any) -> None:
         super().check_state(state)
-        where, numbers = "the state of a LinearThompson", {"n": schema.COUNT, "y": float, "yy": schema.Number(min=0)}
-        saved = numbers | {"xx": [[float]], "xy": [float], "x": [float]}
-        schema.check(state, {"regressions": [saved], "origin": schema.AnyOf(float, None), str: object}, where)
-        arms, each = len(state["arms"]), state["regressions"]
-        schema.require(len(each) == arms, "there is one regression per arm", where, arms=arms, regressions=len(each))
-        played = [regression for regression in each if regression["n"]]
-        size = len(played[0]["x"]) if played else 0
-        for regression in each:
-            d = size if regression["n"] else 0
-            lengths = [len(regression[key]) for key in ("xx", "xy", "x")] + [len(row) for row in regression["xx"]]
-            schema.require(set(lengths) <= {d}, "all regressions have as many features", where, features=d, found=lengths)
-            schema.require(self._solvable(regression["xx"], d), "the products of features are a covariance", where, features=d)
-        started = state["origin"] is not None or not played
-        schema.require(started, "the origin is the first value", where, origin=state["origin"])
-
-    def _solvable(self, products: list[list[float]], size: int) -> bool:
-        """Whether the sums of φ φᵀ are symmetric, and positive definite with the prior."""
-        matrix = np.array(products, np.float64).reshape(size, size)
-        try:
-            np.linalg.cholesky(self._ridge * np.eye(size) + matrix)
-        except np.linalg.LinAlgError:
-            return False
-        return bool((matrix == matrix.T).all())
+        schema.check(state, _STATE, "the state of a LinearThompson")
+        _check_sizes(state)
 
     def _phi(self, context: tuple[float, ...]) -> Floats:
+        """Return the features of the context, (d,)."""
         phi = np.asarray(self._features(context), np.float64)
-        known = next((len(data["x"]) for data in self._data.values() if data["n"]), len(phi))
-        fits = phi.ndim == 1 and len(phi) == known and bool(np.isfinite(phi).all())
-        require(fits, f"features are {known} finite numbers", context=context, features=phi.tolist())
+        size = self._size()
+        if size is None:
+            size = len(phi)
+        if phi.shape != (size,) or not np.isfinite(phi).all():
+            raise InvalidValueError(
+                f"Features must be {size} finite numbers, but got {schema.short(phi.tolist())} for "
+                f"the context {schema.short(context)}."
+            )
         return phi
 
+    def _size(self) -> int | None:
+        """Return the number of features, None without values."""
+        for regression in self._regressions.values():
+            if regression.n:
+                return len(regression.x)
+        return None
+
     def _standard(self) -> tuple[float, float]:
-        """Mean and standard deviation of all values; 1 while they are equal."""
-        n, total, squares = (sum(data[key] for data in self._data.values()) for key in ("n", "y", "yy"))
+        """Return mean and standard deviation of all values; 1 while they are equal."""
+        regressions = self._regressions.values()
+        n = sum(each.n for each in regressions)
         if not n:
             return 0.0, 1.0
-        mean = total / n
-        variance = squares / n - mean * mean
-        return mean, math.sqrt(variance) if variance > 1e-12 * (1e-300 + squares / n) else 1.0
+        mean = sum(each.y for each in regressions) / n
+        mean_square = sum(each.yy for each in regressions) / n
+        variance = mean_square - mean * mean
+        if variance > 1e-12 * (1e-300 + mean_square):
+            return mean, math.sqrt(variance)
+        return mean, 1.0
 
-    def _posterior(self, arm: str, size: int, mean: float, deviation: float) -> tuple[Floats, Floats]:
-        """A and b, for standardised values."""
-        data = self._data[arm]
-        if not data["n"]:
-            return self._ridge * np.eye(size), np.zeros(size)
-        return self._ridge * np.eye(size) + data["xx"], (data["xy"] - mean * data["x"]) / deviation
+    def _posterior(
+        self, arm: str, size: int, mean: float, deviation: float
+    ) -> tuple[Floats, Floats]:
+        """Return A and b, for standardized values."""
+        prior = self._ridge * np.eye(size)
+        regression = self._regressions[arm]
+        if not regression.n:
+            return prior, np.zeros(size)
+        return prior + regression.xx, (regression.xy - mean * regression.x) / deviation
 
     def _noise(self, mean: float, deviation: float) -> float:
-        """The standard deviation of standardised values around the regressions, with one value at distance 1 as a prior."""
-        squares, n = 1.0, 1
-        for arm, data in self._data.items():
-            if data["n"]:
-                precision, moment = self._posterior(arm, len(data["x"]), mean, deviation)
-                total = (data["yy"] - 2 * mean * data["y"] + data["n"] * mean * mean) / deviation**2
-                squares += max(total - float(moment @ np.linalg.solve(precision, moment)), 0.0)
-                n += data["n"]
+        """Return s, the standard deviation of standardized values around the regressions.
+
+        One value at distance 1 is the prior.
+        """
+        squares = 1.0
+        n = 1
+        for arm, each in self._regressions.items():
+            if each.n:
+                precision, moment = self._posterior(arm, len(each.x), mean, deviation)
+                total = (each.yy - 2 * mean * each.y + each.n * mean * mean) / deviation**2
+                explained = float(moment @ np.linalg.solve(precision, moment))
+                squares += max(total - explained, 0.0)
+                n += each.n
         return math.sqrt(squares / n)
 
 
-def _from_plain(saved: dict[str, Any]) -> dict[str, Any]:
-    numbers = {key: saved[key] for key in ("n", "y", "yy")}
-    return numbers | {key: np.array(saved[key], np.float64) for key in ("xx", "xy", "x")}
+_STATE = {
+    "regressions": [
+        {
+            "n": COUNT,
+            "y": float,
+            "yy": Number(min=0),
+            "xx": [[float]],
+            "xy": [float],
+            "x": [float],
+        }
+    ],
+    "origin": AnyOf(float, None),
+    str: object,
+}
 
 
-def _nothing() -> dict[str, Any]:
-    """The sufficient statistics of an arm without values."""
-    return {"n": 0, "y": 0.0, "yy": 0.0, "xx": np.zeros((0, 0)), "xy": np.zeros(0), "x": np.zeros(0)}
+def _check_sizes(state: dict[str, Any]) -> None:
+    regressions = state["regressions"]
+    arms = len(state["arms"])
+    require(
+        len(regressions) == arms,
+        f"The state of a LinearThompson must have one regression for each of its {arms} arms, "
+        f"but has {len(regressions)}: go back to an earlier copy.",
+    )
+    played = [each for each in regressions if each["n"]]
+    size = len(played[0]["x"]) if played else 0
+    for each in regressions:
+        expected = size if each["n"] else 0
+        lengths = {len(each["xx"]), len(each["xy"]), len(each["x"])}
+        lengths |= {len(row) for row in each["xx"]}
+        require(
+            lengths == {expected},
+            f"The regressions of a LinearThompson must have {expected} features, "
+            f"but one has {sorted(lengths)}: go back to an earlier copy.",
+        )

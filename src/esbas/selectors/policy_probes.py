@@ -1,4 +1,7 @@
-"""Which policies changed when an epoch started: each is asked again how probable it finds the last steps of the epoch before."""
+"""Which policies changed when an epoch started.
+
+Each policy computes again the log-probabilities of the last steps of the epoch before.
+"""
 
 import re
 from collections import deque
@@ -8,20 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from esbas import schema
-from esbas.columns import Array
-from esbas.errors import InvalidValueError
+from esbas._internal import schema
+from esbas._internal.columns import Array
+from esbas._internal.schema import COUNT, AnyOf, Number
+from esbas.errors import InvalidValueError, require
 from esbas.evidence import Evidence
-from esbas.schema import COUNT, AnyOf, Number
 from esbas.trajectory import Trajectory
 
-NUMBERS = 4096  # of all observations and actions that are kept, so that states stay small
-TOLERANCE = 1e-6  # of log-probabilities, absolute and relative: a batch of another size is rounded differently
+# The numbers in all observations and actions that are kept, so that states stay small.
+NUMBERS = 4096
+# Of log-probabilities, absolute and relative: a batch of another size is rounded differently.
+TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyProbe:
-    """A trajectory, or its first steps, and their log-probabilities under the policies of an epoch."""
+    """A trajectory, or its first steps, with log-probabilities under the policies of an epoch."""
 
     trajectory: Trajectory
     log_probs: dict[str, Array]  # by arm, (T,) each
@@ -37,14 +42,21 @@ class PolicyProbes:
         self._size = 0
 
     def add(self, trajectory: Trajectory, log_probs: Mapping[str, Array]) -> None:
-        """Keep a trajectory, unless its observations and actions are not finite numbers, or too many for a single step."""
-        observations, actions = trajectory.observations, trajectory.actions
-        steps = min(len(trajectory), NUMBERS // (observations[0].size + actions[0].size) - 1)
-        observations, actions = observations[: steps + 1], actions[: max(steps, 0)]
-        if steps < 1 or not all(column.dtype.kind in "biuf" and np.isfinite(column).all() for column in (observations, actions)):
+        """Keep a trajectory, or as many of its first steps as fit.
+
+        Nothing is kept if a single step does not fit, or if observations or actions are not finite
+        numbers.
+        """
+        numbers_per_step = trajectory.observations[0].size + trajectory.actions[0].size
+        steps = min(len(trajectory), NUMBERS // numbers_per_step - 1)
+        if steps < 1:
+            return
+        observations = trajectory.observations[: steps + 1]
+        actions = trajectory.actions[:steps]
+        if not _finite(observations) or not _finite(actions):
             return
         known = {arm: each[:steps] for arm, each in log_probs.items() if (each < np.inf).all()}
-        self._append(PolicyProbe(_steps(observations, actions), known, observations.size + actions.size))
+        self._append(_probe(observations, actions, known))
 
     def _append(self, probe: PolicyProbe) -> None:
         self._probes.append(probe)
@@ -53,13 +65,20 @@ class PolicyProbes:
             self._size -= self._probes.popleft().size
 
     def unchanged(self, arm: str, evidence: Evidence) -> bool:
-        """Whether the arm's policy finds all of the steps as probable as before. Evidence is that of a later epoch."""
-        known, ask = [probe for probe in self._probes if arm in probe.log_probs], evidence.log_probs_on
+        """Return whether the arm's policy finds all of the steps as probable as before.
+
+        Args:
+            arm: the name of the arm.
+            evidence: evidence of a later epoch, which knows the policies of that epoch.
+        """
+        known = [probe for probe in self._probes if arm in probe.log_probs]
+        ask = evidence.log_probs_on
         if not known or ask is None:
             return False
         for probe in known:
+            before = probe.log_probs[arm]
             now = ask(probe.trajectory, arm)
-            if now is None or not np.allclose(now, probe.log_probs[arm], rtol=TOLERANCE, atol=TOLERANCE):
+            if now is None or not np.allclose(now, before, rtol=TOLERANCE, atol=TOLERANCE):
                 return False
         return True
 
@@ -69,49 +88,82 @@ class PolicyProbes:
             probe.log_probs.pop(arm, None)
 
     def state_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {"epoch": self.epoch, "trajectories": [_saved(probe) for probe in self._probes]}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "PolicyProbes":
-        """The probes that `state_dict` describes. A state that does not fit raises an error."""
-        schema.check(state, STATE, WHERE)
+        """Return the probes that `state_dict` describes.
+
+        A state that does not fit raises an error.
+        """
+        schema.check(state, STATE, "the kept trajectories")
         probes = cls(state["epoch"])
         for saved in state["trajectories"]:
             probes._append(_loaded(saved))
         return probes
 
 
-WHERE = "the kept trajectories"
 _COLUMN = (str, [Any])
-_PROBE = {"observations": _COLUMN, "actions": _COLUMN, "log_probs": {str: [AnyOf(Number(min=-1e300, max=1e300), None)]}}
+_PROBE = {
+    "observations": _COLUMN,
+    "actions": _COLUMN,
+    "log_probs": {str: [AnyOf(Number(min=-1e300, max=1e300), None)]},
+}
 STATE = {"epoch": COUNT, "trajectories": [_PROBE]}
 
 
+def _finite(column: Array) -> bool:
+    return column.dtype.kind in "biuf" and bool(np.isfinite(column).all())
+
+
+def _probe(observations: Array, actions: Array, log_probs: dict[str, Array]) -> PolicyProbe:
+    """Return a probe; the rewards of its trajectory do not matter."""
+    trajectory = Trajectory(
+        observations, actions, rewards=np.zeros(len(actions)), terminated=False, truncated=True
+    )
+    return PolicyProbe(trajectory, log_probs, observations.size + actions.size)
+
+
 def _saved(probe: PolicyProbe) -> dict[str, Any]:
-    columns = {"observations": probe.trajectory.observations, "actions": probe.trajectory.actions}
-    saved = {name: [column.dtype.str, column.tolist()] for name, column in columns.items()}
-    return saved | {
-        "log_probs": {arm: [None if each == -np.inf else each for each in row.tolist()] for arm, row in probe.log_probs.items()}
+    log_probs = {}
+    for arm, row in probe.log_probs.items():
+        log_probs[arm] = [None if each == -np.inf else each for each in row.tolist()]
+    return {
+        "observations": _saved_column(probe.trajectory.observations),
+        "actions": _saved_column(probe.trajectory.actions),
+        "log_probs": log_probs,
     }
 
 
+def _saved_column(column: Array) -> list[Any]:
+    return [column.dtype.str, column.tolist()]
+
+
 def _loaded(saved: dict[str, Any]) -> PolicyProbe:
+    log_probs = {}
+    for arm, row in saved["log_probs"].items():
+        log_probs[arm] = np.array([-np.inf if each is None else each for each in row], float)
     try:
-        observations, actions = (np.array(rows, _numeric(kind)) for kind, rows in (saved["observations"], saved["actions"]))
-        trajectory = _steps(observations, actions)
+        observations = _loaded_column(*saved["observations"])
+        actions = _loaded_column(*saved["actions"])
+        probe = _probe(observations, actions, log_probs)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidValueError(f"{WHERE} must have observations and actions, but {error}: {schema.REMEDY}") from error
-    fits = all(len(row) == len(trajectory) for row in saved["log_probs"].values())
-    schema.require(fits, "there is a log-probability per step", WHERE, steps=len(trajectory))
-    found = {arm: np.array([-np.inf if each is None else each for each in row], float) for arm, row in saved["log_probs"].items()}
-    return PolicyProbe(trajectory, found, observations.size + actions.size)
-
-
-def _steps(observations: Array, actions: Array) -> Trajectory:
-    """A trajectory whose rewards do not matter."""
+        raise InvalidValueError(
+            f"The kept trajectories must have observations and actions, but {error}: "
+            "go back to an earlier copy."
+        ) from error
     steps = len(actions)
-    return Trajectory(observations, actions, np.zeros(steps), False, True, np.full(steps, np.nan))
+    require(
+        all(len(row) == steps for row in log_probs.values()),
+        f"The kept trajectories must have a log-probability for each of {steps} steps: "
+        "go back to an earlier copy.",
+    )
+    return probe
+
+
+def _loaded_column(kind: str, rows: list[Any]) -> Array:
+    return np.array(rows, _numeric(kind))
 
 
 def _numeric(text: str) -> np.dtype[Any]:

@@ -8,7 +8,8 @@ from esbas.bandits.bandit import BanditFactory
 from esbas.bandits.on_window import on_window
 from esbas.bandits.ucb import SlidingUCB
 from esbas.errors import require
-from esbas.selectors.bandit_selector import BanditSelector, ScaleSpec
+from esbas.selectors.bandit_selector import BanditSelector
+from esbas.selectors.scale import ScaleSpec
 from esbas.selectors.selector import SELECTORS
 
 
@@ -20,8 +21,10 @@ class SSBAS(BanditSelector):
         arms: the names of the learners.
         xi: the parameter of UCB1, the paper's 1/4 by default.
         fraction: the window's share of the selections so far, the paper's 1/2 by default.
-        bandit: a bandit other than UCB1 (then without xi) on that window; see `esbas.bandits.on_window`.
-        scale: "auto" (from the values seen so far), (low, high), or None (the bandit sees raw values, as in the paper).
+        bandit: a bandit other than UCB1 (then without xi) on that window; see
+            `esbas.bandits.on_window`.
+        scale: "auto" (from the values seen so far), (low, high), or None (the bandit sees raw
+            values, as in the paper).
         seed: seed of the selector's random stream.
     """
 
@@ -35,10 +38,19 @@ class SSBAS(BanditSelector):
         scale: ScaleSpec = "auto",
         seed: int = 0,
     ) -> None:
-        require(xi is None or bandit is None, "xi or bandit is given, not both", "give xi to the bandit", xi=xi, bandit=bandit)
-        require(0 < fraction <= 1, "0 < fraction <= 1", fraction=fraction)
+        require(
+            xi is None or bandit is None,
+            "Give `xi` or `bandit`, not both: a bandit with a parameter is "
+            "functools.partial(esbas.UCB1, xi=...).",
+        )
+        require(
+            0 < fraction <= 1,
+            f"`fraction` must be greater than 0 and at most 1, but got {fraction!r}.",
+        )
         if bandit is None:
-            factory: BanditFactory = partial(SlidingUCB, xi=0.25 if xi is None else xi, fraction=fraction)
+            sliding: BanditFactory = partial(
+                SlidingUCB, xi=0.25 if xi is None else xi, fraction=fraction
+            )
         else:
-            factory = on_window(bandit, size=lambda tau: math.floor(tau * fraction))
-        super().__init__(arms, bandit=factory, scale=scale, seed=seed)
+            sliding = on_window(bandit, size=lambda tau: math.floor(tau * fraction))
+        super().__init__(arms, bandit=sliding, scale=scale, seed=seed)

@@ -1,102 +1,135 @@
-"""What Atari games get if no wrappers are given: preprocessing, and a replay memory that fits it."""
+"""What Atari games get by default: preprocessing, and a replay memory that fits it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium
 
+from esbas._internal.registry import split_path
 from esbas.envs import atari
 from esbas.errors import MissingExtraError
-from esbas.registry import split_path
-from esbas.training.options import join_options, read_call, split_options
+from esbas.specs.options import join_options, read_call, split_options
 
 NAMES = "AtariPreprocessing", "FrameStackObservation", "TimeLimit"
 """All wrappers that a game may get by default."""
-_PACKAGE, _NAMESPACE, _VERSIONS = "ale_py", "ALE/", ("-v0", "-v4", "-v5")
-_REPEATS, _NO_OPS, _SIZE, _STACK = 4, 30, 84, 4
+_PACKAGE = "ale_py"
+_NAMESPACE = "ALE/"
+_VERSIONS = ("-v0", "-v4", "-v5")
+_REPEATS = 4
+_NO_OPS = 30
+_SIZE = 84
+_STACK = 4
 
 
 def register(name: str) -> None:
     """Register the games of ale-py if this could be the id of one, with or without the package."""
-    place, own = split_path(name)
-    named = own.startswith(_NAMESPACE) or place == _PACKAGE
-    if own in gymnasium.registry or not (named or (not place and own.endswith(_VERSIONS))):
+    module, env_id = split_path(name)
+    is_named = env_id.startswith(_NAMESPACE) or module == _PACKAGE
+    is_possible = is_named or (not module and env_id.endswith(_VERSIONS))
+    if env_id in gymnasium.registry or not is_possible:
         return
     try:
         atari.register()
     except MissingExtraError as error:
-        if named:
-            message = f"the task {own!r} needs ale-py, but it is not installed"
-            raise MissingExtraError(f"{message}: pip install 'esbas[atari]'") from error
+        if is_named:
+            problem = f"The environment {env_id!r} needs ale-py, but it is not installed"
+            raise MissingExtraError(f"{problem}: pip install 'esbas[atari]'.") from error
 
 
 def options_of(text: str) -> tuple[dict[str, Any], list[str]]:
-    """How to make the named task if it is a game that gets preprocessing: options to change, and its outermost wrappers.
+    """Return options to change in a game that gets preprocessing, and its outermost wrappers.
 
-    Preprocessing repeats actions, so the game does not. `max_episode_steps` counts the steps of learners.
+    Preprocessing repeats actions, so the game does not. `max_episode_steps` counts the steps of
+    learners. Other environments need no changes and no wrappers.
     """
     name, given = split_options(text)
     register(name)
     spec = gymnasium.registry.get(split_path(name)[1])
-    game = spec is not None and str(spec.entry_point).startswith(f"{_PACKAGE}.")
-    if spec is None or not game or given.get("obs_type", "rgb") != "rgb" or given.get("sound_obs"):
+    if spec is None or not str(spec.entry_point).startswith(f"{_PACKAGE}."):
         return {}, []
-    fixed = isinstance(spec.kwargs.get("frameskip"), int)  # a random number of repeats belongs to the task
-    changed: dict[str, Any] = {"frameskip": 1} if fixed and "frameskip" not in given else {}
+    if given.get("obs_type", "rgb") != "rgb" or given.get("sound_obs"):
+        return {}, []
+    changed: dict[str, Any] = {}
+    # A random number of repeats belongs to the environment.
+    repeats_are_fixed = isinstance(spec.kwargs.get("frameskip"), int)
+    if repeats_are_fixed and "frameskip" not in given:
+        changed["frameskip"] = 1
+    outermost: list[str] = []
     limit = given.get("max_episode_steps")
-    if limit is None:
-        return changed, []
-    return changed | {"max_episode_steps": None}, [join_options("TimeLimit", {"max_episode_steps": limit})]
+    if limit is not None:
+        changed["max_episode_steps"] = None
+        outermost.append(join_options("TimeLimit", {"max_episode_steps": limit}))
+    return changed, outermost
 
 
-def wrappers_of(task: Any) -> list[str]:
-    """The wrappers that a task gets if none are given, as text: those of a game that shows its screen; otherwise none."""
-    if not atari.shows_screen(task):
+def wrappers_of(env: Any) -> list[str]:
+    """Return the wrappers that an environment gets if none are given, as text.
+
+    A game that shows its screen gets preprocessing. Other environments get no wrappers.
+    """
+    if not atari.shows_screen(env):
         return []
-    game = task.unwrapped
+    game = env.unwrapped
     options = {
-        "noop_max": 0 if game.continuous else _NO_OPS,  # continuous actions have no number for doing nothing
+        # Continuous actions have no number for doing nothing.
+        "noop_max": 0 if game.continuous else _NO_OPS,
         "frame_skip": _REPEATS if game._frameskip == 1 else 1,
         "screen_size": _SIZE,
         "terminal_on_life_loss": False,
     }
-    return [join_options("AtariPreprocessing", options), join_options("FrameStackObservation", {"stack_size": _STACK})]
+    return [
+        join_options("AtariPreprocessing", options),
+        join_options("FrameStackObservation", {"stack_size": _STACK}),
+    ]
 
 
-def replay_of(task: Any) -> dict[str, Any]:
-    """Options of the replay memory for a game whose observations are stacks of images; nothing for other tasks."""
-    stack = stack_of(task)
-    return {"stack": stack, "clip_rewards": True} if atari.is_game(task) and stack > 1 else {}
+def replay_of(env: Any) -> dict[str, Any]:
+    """Return options of the replay memory for a game whose observations are stacks of images."""
+    stack = stack_of(env)
+    if not atari.is_game(env) or stack == 1:
+        return {}
+    return {"stack": stack, "clip_rewards": True}
 
 
-def stack_of(task: Any) -> int:
-    """The number of frames in an observation, if the last wrapper that changes observations stacks them; otherwise 1."""
-    layer = task
+def stack_of(env: Any) -> int:
+    """Return the number of frames in an observation; 1 if frames are not stacked.
+
+    They are stacked if this is what the last wrapper does that changes observations.
+    """
+    layer = env
     while isinstance(layer, gymnasium.Wrapper):
         if isinstance(layer, gymnasium.wrappers.FrameStackObservation):
-            return int(layer.observation_space.shape[0]) if layer.observation_space.shape else 1
+            shape = layer.observation_space.shape
+            return int(shape[0]) if shape else 1
         if isinstance(layer, gymnasium.ObservationWrapper):
-            break
+            return 1
         layer = layer.env
     return 1
 
 
-def note_of(task: Any, wrappers: Sequence[str], memory: Mapping[str, Any]) -> str | None:
-    """One line about preprocessing that was added by default, and how to change it; None if there is none.
+def note_of(env: Any, wrappers: Sequence[str], memory: Mapping[str, Any]) -> str | None:
+    """Return a note about preprocessing that was added by default; None if none was added.
 
     Args:
-        task: with its wrappers.
+        env: the environment with its wrappers.
         wrappers: those that were added.
         memory: the options of the replay memory.
     """
     if not wrappers or read_call(wrappers[0])[0] != NAMES[0]:
         return None
     options = read_call(wrappers[0])[1]
-    repeats, no_ops = atari.repeats_of(task), options["noop_max"]
-    parts = [f"grey images of {_SIZE} x {_SIZE}", f"the last {_STACK} as an observation"]
-    parts += [f"each action repeated {repeats} times"] if repeats is not None and repeats > 1 else []
-    parts += [f"up to {no_ops} no-ops at the start"] if no_ops else []
-    clipped = "clipped to [-1, 1] for learning, not in scores" if memory.get("clip_rewards") else "not clipped"
-    whole = "--env-kwargs frameskip=1 --wrappers AtariPreprocessing", '--wrappers "AtariPreprocessing(frame_skip=1)"'
-    change = f'{whole[options["frame_skip"] == 1]} "{wrappers[1]}" with your options'
-    return f"Atari preprocessing: {', '.join(parts)}; rewards {clipped}. To change it, add {change}; --wrappers none removes it."
+    parts = [f"gray images of {_SIZE} x {_SIZE}", f"the last {_STACK} as an observation"]
+    repeats = atari.repeats_of(env)
+    if repeats is not None and repeats > 1:
+        parts.append(f"each action repeated {repeats} times")
+    if options["noop_max"]:
+        parts.append(f"up to {options['noop_max']} no-ops at the start")
+    rewards = "not clipped"
+    if memory.get("clip_rewards"):
+        rewards = "clipped to [-1, 1] for learning, not in scores"
+    words = "--env-kwargs frameskip=1 --wrappers AtariPreprocessing"
+    if options["frame_skip"] == 1:  # the game repeats actions itself
+        words = '--wrappers "AtariPreprocessing(frame_skip=1)"'
+    about = f"Atari preprocessing: {', '.join(parts)}; rewards {rewards}."
+    change = f'To change it, add {words} "{wrappers[1]}" with your options'
+    return f"{about} {change}; --wrappers none removes it."

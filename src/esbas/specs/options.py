@@ -1,4 +1,4 @@
-"""Options from text: reads calls such as "dqn(rate=0.001)" and checks keyword arguments against a signature."""
+"""Reads calls such as "dqn(learning_rate=0.001)", and checks options against a signature."""
 
 import ast
 import inspect
@@ -9,57 +9,76 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from esbas._internal.registry import where as position_of
 from esbas.errors import EsbasError, InvalidValueError, MissingExtraError, UnknownNameError, unknown
-from esbas.registry import where as place_of
-from esbas.training.type_hints import describe, fitted
+from esbas.specs.type_hints import describe, fitted
 
-_REMEDY = "give another value, or remove it"
-_MODULE = re.compile(r"\s*([A-Za-z_][\w.]*|[^'\"]*\.py):(?=[A-Za-z_])")  # "module:" or "file.py:" before a name
-_SYNONYMS = {
-    **dict.fromkeys(("learning_rate", "lr", "alpha", "step_size"), ("rate", "learning_rate")),
-    **dict.fromkeys(("discount", "discount_factor"), ("gamma",)),
-    **dict.fromkeys(("batch_size", "minibatch_size"), ("batch",)),
-    **dict.fromkeys(("layers", "net_arch", "hidden_sizes", "hidden_layers", "hidden_size"), ("hidden", "policy_kwargs")),
-    **dict.fromkeys(
-        ("epsilon_decay", "epsilon_start", "epsilon_end", "eps", "exploration", "exploration_rate"),
-        ("epsilon", "exploration_fraction"),
-    ),
-    **dict.fromkeys(("nstep", "n_steps"), ("n_step",)),
-    **dict.fromkeys(("target_update", "target_update_interval", "target_update_freq"), ("sync_every", "target_update_interval")),
-    **dict.fromkeys(("train_freq", "update_every"), ("train_every", "train_freq")),
-    **dict.fromkeys(("warmup", "warmup_steps", "start_steps"), ("learning_starts",)),
-    "rate": ("learning_rate",),
-    "batch": ("batch_size",),
+# "module:" or "file.py:" before a name.
+_MODULE = re.compile(r"\s*([A-Za-z_][\w.]*|[^'\"]*\.py):(?=[A-Za-z_])")
+# Options, and their names in other libraries: for "did you mean".
+_MEANT = {
+    "learning_rate": ("rate", "lr", "alpha", "step_size"),
+    "gamma": ("discount", "discount_factor"),
+    "batch_size": ("batch", "minibatch_size"),
+    "hidden": ("layers", "net_arch", "hidden_sizes", "hidden_layers", "hidden_size"),
+    "policy_kwargs": ("layers", "net_arch", "hidden", "hidden_sizes", "hidden_layers"),
+    "epsilon": ("epsilon_decay", "epsilon_start", "epsilon_end", "eps", "exploration"),
+    "exploration_fraction": ("epsilon", "epsilon_decay", "exploration"),
+    "n_steps": ("n_step", "nstep"),
+    "sync_every": ("target_update", "target_update_interval", "target_update_freq"),
+    "target_update_interval": ("target_update", "target_update_freq", "sync_every"),
+    "train_freq": ("train_every", "update_every"),
+    "gradient_steps": ("updates", "updates_per_step"),
+    "learning_starts": ("warmup", "warmup_steps", "start_steps"),
 }
-"""What an option may be called elsewhere."""
-_MEMORY = "buffer_size", "memory_size", "replay_size", "capacity"
-_SHARED = (
-    "the replay memory is shared by all members: set capacity under [replay] in a portfolio file, as esbas train --example does"
-)
+# Names for the size of the replay memory, which is no option of a single learner.
+_MEMORY_SIZE = "buffer_size", "memory_size", "replay_size", "capacity"
+_LONGEST_VALUE = 300  # characters of a value in a message
 
 
 def read_call(text: str) -> tuple[str, dict[str, Any]]:
-    """The name and the options of "name", "name(key=value, ...)" or "module:name(...)". Values are literals; no code is executed.
+    """Return the name and the options of "name", "name(key=value, ...)" or "module:name(...)".
 
-    >>> read_call("dqn(rate=0.001, hidden=[64, 64])")
-    ('dqn', {'rate': 0.001, 'hidden': [64, 64]})
+    Values are literals. No code is executed.
+
+    >>> read_call("dqn(learning_rate=0.001, hidden=[64, 64])")
+    ('dqn', {'learning_rate': 0.001, 'hidden': [64, 64]})
     """
     module = _MODULE.match(text)
+    call = text[module.end() :] if module else text
     try:
-        tree = ast.parse((text[module.end() :] if module else text).strip(), mode="eval").body
-        called, keywords = (tree.func, tree.keywords) if isinstance(tree, ast.Call) and not tree.args else (tree, [])
-        name, options = ast.unparse(called), {str(word.arg): _literal(word.value) for word in keywords}
-        once = len(options) == len(keywords) and "None" not in options  # None: **options
-        if once and all(part.isidentifier() for part in name.split(".")):
-            return (f"{module[1]}:{name}" if module else name), options
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):  # what `ast` is documented to raise
-        pass
-    rule = "must be a name, or a name with options and plain values such as name(key=1.5, other='text')"
-    raise InvalidValueError(f"{text!r} {rule}, but is not: put text in quotes, and write each option as key=value")
+        name, options = _parsed_call(call.strip())
+    # These are the errors that `ast` is documented to raise.
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        form = "a name, or a name with options and plain values such as name(key=1.5, other='text')"
+        remedy = "put text in quotes, and write each option as key=value"
+        raise InvalidValueError(f"{text!r} must be {form}: {remedy}.") from None
+    return (f"{module[1]}:{name}" if module else name), options
+
+
+def _parsed_call(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the options of a call; raise a ValueError if it is not one."""
+    tree = ast.parse(text, mode="eval").body
+    called: ast.expr = tree
+    keywords: list[ast.keyword] = []
+    if isinstance(tree, ast.Call) and not tree.args:
+        called = tree.func
+        keywords = tree.keywords
+    name = ast.unparse(called)
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError("not a name")
+    options: dict[str, Any] = {}
+    for keyword in keywords:
+        if keyword.arg is None or keyword.arg in options:
+            raise ValueError("**options, or an option twice")
+        options[keyword.arg] = _literal(keyword.value)
+    return name, options
 
 
 def split_options(text: str) -> tuple[str, dict[str, Any]]:
-    """As `read_call`, for names that may have any characters but quotes and parentheses, such as those of environments.
+    """Return the name and the options, as `read_call` does, for any name, as of environments.
+
+    The name may have any characters but quotes and parentheses.
 
     >>> split_options("FrozenLake-v1(is_slippery=False)")
     ('FrozenLake-v1', {'is_slippery': False})
@@ -72,19 +91,25 @@ def split_options(text: str) -> tuple[str, dict[str, Any]]:
     try:
         return text[:start].strip(), read_call(f"options{text[start:]}")[1]
     except InvalidValueError:
-        rule = "must be a name with options and plain values such as name(key=1.5, other='text')"
-        raise InvalidValueError(f"{text!r} {rule}, but is not: put text in quotes, and write each option as key=value") from None
+        form = "a name with options and plain values such as name(key=1.5, other='text')"
+        remedy = "put text in quotes, and write each option as key=value"
+        raise InvalidValueError(f"{text!r} must be {form}: {remedy}.") from None
 
 
 def join_options(name: str, options: Mapping[str, Any]) -> str:
-    """The inverse of `split_options`."""
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})" if options else name
+    """Return the text that `split_options` splits into this name and these options."""
+    if not options:
+        return name
+    listed = ", ".join(f"{key}={value!r}" for key, value in options.items())
+    return f"{name}({listed})"
 
 
 def _literal(node: ast.expr) -> Any:
-    """The value of a literal; true and false may be written as in TOML."""
+    """Return the value of a literal; true and false may be written as in TOML."""
     spelled = {"true": True, "false": False}
-    return spelled[node.id] if isinstance(node, ast.Name) and node.id in spelled else ast.literal_eval(node)
+    if isinstance(node, ast.Name) and node.id in spelled:
+        return spelled[node.id]
+    return ast.literal_eval(node)
 
 
 def checked(
@@ -97,9 +122,10 @@ def checked(
     hints: Mapping[str, Any] | None = None,
     also: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The given options, converted to the types of the signature (a list to a tuple, for example).
+    """Return the given options, converted to the types of the signature, such as a list to a tuple.
 
-    Raises an error if the function does not have an option, if a required one is missing, or if a value has the wrong type.
+    Raises an error if the function does not have an option, if a required one is missing, or if a
+    value has the wrong type.
 
     Args:
         function: its arguments are the options.
@@ -112,75 +138,92 @@ def checked(
     """
     parameters = parameters_of(function)
     names = [name for name in parameters if name not in reserved]
+    has_memory = "replay" in parameters or "buffer_size" in parameters
     for name in given:
-        if name in _MEMORY and name not in names and {"replay", "buffer_size"} & set(parameters):
-            raise InvalidValueError(f"{kind} must not be given {name!r}: {_SHARED}")
-        if name in parameters and name in reserved:
-            raise InvalidValueError(f"{kind} must not be given {name!r}, which esbas sets itself: remove it")
-        if name not in names:
-            raise _unknown_option(kind, name, names, also)
+        if name in names:
+            continue
+        if name in _MEMORY_SIZE and has_memory:
+            reason = "because all learners share the replay memory"
+            remedy = "set `buffer_size` under [replay] in a portfolio file, as `esbas example` does"
+            raise InvalidValueError(f"`{name}` of {kind} must not be given, {reason}: {remedy}.")
+        if name in parameters:
+            raise InvalidValueError(
+                f"`{name}` of {kind} must not be given, because esbas sets it: remove it."
+            )
+        raise _unknown_option(kind, name, names, also)
     for name in names:
-        if parameters[name].default is inspect.Parameter.empty and name not in given and name not in optional:
-            raise InvalidValueError(f"{kind} must be given {name!r}, but was not: add {name}=...")
-    return {
-        name: _checked(value, (hints or {}).get(name) or _hint(function, name), f"the option {name!r} of {kind}")
-        for name, value in given.items()
-    }
+        is_required = parameters[name].default is inspect.Parameter.empty
+        if is_required and name not in given and name not in optional:
+            raise InvalidValueError(f"`{name}` of {kind} is missing: add it.")
+    converted: dict[str, Any] = {}
+    for name, value in given.items():
+        hint = (hints or {}).get(name) or _hint(function, name)
+        converted[name] = _converted(value, hint, f"`{name}` of {kind}")
+    return converted
 
 
-def _unknown_option(kind: str, name: str, names: Collection[str], also: Collection[str]) -> UnknownNameError:
-    meant = [each for each in _SYNONYMS.get(name.lower(), ()) if each in names]
-    if meant:
-        return UnknownNameError(f"there is no option of {kind} named {name!r}: did you mean {meant[0]!r}?")
-    return unknown(f"option of {kind}", name, [*names, *also], "" if names else "it has no options")
+def _unknown_option(
+    kind: str, name: str, names: Collection[str], also: Collection[str]
+) -> UnknownNameError:
+    what = f"option of {kind}"
+    for option, elsewhere in _MEANT.items():
+        if option in names and name.lower() in elsewhere:
+            return unknown(what, name, [option], f"did you mean {option!r}?")
+    return unknown(what, name, [*names, *also], "" if names else "it has no options")
 
 
 @contextmanager
-def error_context(where: str, *, rule: str = "must work", remedy: str = "change it, or remove it") -> Iterator[None]:
-    """Turn any error within into one sentence that begins with `where`."""
+def error_context(
+    where: str, *, rule: str = "must work", remedy: str = "change it, or remove it"
+) -> Iterator[None]:
+    """Turn any error within the block into one sentence that begins with `where`."""
     try:
         yield
     except EsbasError as error:
-        raise type(error)(f"{where}: {' '.join(str(error).split())}") from error  # spaces may be printed in many lines
-    except Exception as error:
+        message = " ".join(str(error).split())  # spaces may be printed in many lines
+        raise type(error)(f"{where}: {message}") from error
+    except (Exception, SystemExit) as error:
         message = first_line(error)
-        if isinstance(error, ImportError) or type(error).__name__ == "DependencyNotInstalled":  # the latter is Gymnasium's
-            raise MissingExtraError(f"{where}: {message}" + ("" if "pip install" in message else ": install it")) from error
-        text = f"{where} {rule}, but {type(error).__name__}: {message}"
-        raise InvalidValueError(f"{text}: {remedy}{place_of(error)}") from error
+        # The latter is Gymnasium's.
+        if isinstance(error, ImportError) or type(error).__name__ == "DependencyNotInstalled":
+            install = "" if "pip install" in message else ": install it"
+            raise MissingExtraError(f"{where}: {message}{install}.") from error
+        problem = f"{where} {rule}, but {type(error).__name__}: {message}"
+        raise InvalidValueError(f"{problem}: {remedy}{position_of(error)}.") from error
 
 
 def first_line(error: BaseException) -> str:
-    """The message of an error in one line."""
-    return (str(error).strip().splitlines() or ["no message"])[0].rstrip(".")
+    """Return the first line of an error's message, without a full stop."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else "no message"
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """The named parameters of a function or class."""
+    """Return the named parameters of a function or class."""
     variadic = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    found = inspect.signature(function).parameters.items()
-    return {name: parameter for name, parameter in found if name != "self" and parameter.kind not in variadic}
+    found = inspect.signature(function).parameters.values()
+    return {each.name: each for each in found if each.name != "self" and each.kind not in variadic}
 
 
 def _hint(function: Callable[..., Any], name: str) -> Any:
-    """The type of one argument; Any if the annotation has a name that only type checkers know."""
+    """Return the type of an argument; Any if it is not annotated, or cannot be evaluated here."""
     holder = types.SimpleNamespace(__annotations__={name: parameters_of(function)[name].annotation})
-    maker = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]  # only its globals are read
+    # Only the globals of `maker` are read.
+    maker = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
     try:
         hint = typing.get_type_hints(holder, globalns=maker.__globals__)[name]
-    except NameError:
+    except NameError:  # a name that only type checkers know
         return Any
     return Any if hint is inspect.Parameter.empty else hint
 
 
-def _checked(value: Any, hint: Any, what: str) -> Any:
+def _converted(value: Any, hint: Any, what: str) -> Any:
     try:
         return fitted(value, hint)
     except TypeError:
-        raise InvalidValueError(
-            f"{what} must be {describe(hint) or 'an object that text cannot express'}, but is {_cut(repr(value))}: {_REMEDY}"
-        ) from None
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 300 else text[:300] + "..."
+        wanted = describe(hint) or "an object that text cannot express"
+        shown = repr(value)
+        if len(shown) > _LONGEST_VALUE:
+            shown = f"{shown[:_LONGEST_VALUE]}..."
+        remedy = "give another value, or remove it"
+        raise InvalidValueError(f"{what} must be {wanted}, but got {shown}: {remedy}.") from None

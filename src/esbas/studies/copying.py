@@ -6,17 +6,18 @@ import json
 import os
 from itertools import islice
 
+from esbas._internal.files import open_atomically
 from esbas.errors import StudyError
-from esbas.files import open_atomically
-from esbas.store.events import Event
-from esbas.store.requests import check_name
-from esbas.store.store import CHUNK, Store
+from esbas.studies.events import Event
+from esbas.studies.requests import check_name
+from esbas.studies.store import CHUNK, Store
 
-CSV_HEADER = (*Event._fields[:-1], "among", "context", "log_probs", "data")
+FROM_DATA = ("among", "context", "log_probs")  # parts of the data that have a column
+CSV_HEADER = (*Event._fields[:-1], *FROM_DATA, "data")
 
 
 def copy_study(source: Store, name: str, target: Store, *, new_name: str | None = None) -> int:
-    """Copy the log and the newest snapshot of a study to another store, in one transaction. Returns the number of events.
+    """Copy the log and the newest snapshot of a study to another store, in one transaction.
 
     Events that are added meanwhile are not copied.
 
@@ -25,34 +26,42 @@ def copy_study(source: Store, name: str, target: Store, *, new_name: str | None 
         name: of the study.
         target: where the copy goes.
         new_name: of the copy; there must be no such study in the target (default: the same name).
+
+    Returns:
+        The number of events.
     """
-    new = check_name(name if new_name is None else new_name, "the name of a study")
+    new = check_name(name if new_name is None else new_name, "The name of a study")
     row = source.get(name)
     until = source.last(row.id)
     with target.lock, target.write(None) as now:
         if target.find(new) is not None:
-            raise StudyError(f"a copy must have a new name, but {target.url!r} has a study {new!r}: give another name")
+            raise StudyError(
+                f"There is already a study {new!r} in {target.url!r}: give the copy another name."
+            )
         copy = target.insert(new, row.description, now)
         events = source.events(row.id, until=until)
         while chunk := list(islice(events, CHUNK)):
             target.append(copy.id, chunk)
         snapshot = source.snapshot(row.id, until=until)
         if snapshot is not None:
-            target.insert_snapshot(copy.id, *snapshot)
+            seq, state = snapshot
+            target.insert_snapshot(copy.id, seq, state)
     return until
 
 
 def write_csv(store: Store, name: str, path: str | os.PathLike[str]) -> int:
-    """Write the log of a study to a file, one row per event. Returns the number of events."""
-    study, rows = store.get(name).id, 0
+    """Write the log of a study to a file, one row per event, and return the number of events."""
+    study = store.get(name).id
+    rows = 0
     with open_atomically(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         writer = csv.writer(text)
         writer.writerow(CSV_HEADER)
         for event in store.events(study):
             rest = dict(event.data)
-            columns = [rest.pop(column, None) for column in CSV_HEADER[-4:-1]]
-            writer.writerow([*event[:-1], *map(_cell, columns), _cell(rest or None)])
+            cells = [_cell(rest.pop(name, None)) for name in FROM_DATA]
+            cells.append(_cell(rest or None))
+            writer.writerow([*event[:-1], *cells])
             rows += 1
         text.detach()  # flushes; the file is closed by whoever opened it
     return rows

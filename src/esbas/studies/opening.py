@@ -8,21 +8,22 @@ from urllib.parse import parse_qsl, unquote
 
 from esbas.errors import InvalidValueError, StudyError, require
 from esbas.selectors import Selector
-from esbas.store.description import build_selector, check_trust, describe_selector
-from esbas.store.requests import check_name, check_seconds
-from esbas.store.sqlite import SQLiteStore
-from esbas.store.store import Store, StudyRow
-from esbas.store.study import Study
+from esbas.studies.description import build_selector, check_trust, describe_selector
+from esbas.studies.requests import check_name, check_seconds
+from esbas.studies.sqlite import SQLiteStore
+from esbas.studies.store import Store, StudyRow
+from esbas.studies.study import Study
 
 CLAIM_EXPIRES = 3600.0  # seconds
 
 
 def open_store(url: str | os.PathLike[str], *, create: bool = True) -> Store:
-    """The store at a URL: its studies.
+    """Open the store at a URL.
 
     Args:
-        url: `sqlite:///relative.db`, `sqlite:////absolute.db` (`?synchronous=full` waits for the disk at every commit), the path
-            of a file, or `postgresql://user:password@host/database`.
+        url: `sqlite:///relative.db`, `sqlite:////absolute.db` (`?synchronous=full` waits for the
+            disk at every commit), the path of a file, or
+            `postgresql://user:password@host/database`.
         create: whether to create the file or the tables if there are none.
     """
     url = os.fspath(url)
@@ -30,21 +31,33 @@ def open_store(url: str | os.PathLike[str], *, create: bool = True) -> Store:
     if not marker:
         return SQLiteStore(_path(url, url), create=create)
     if kind in ("postgresql", "postgres"):
-        from esbas.store.postgresql import PostgreSQLStore  # here, because psycopg is an extra
+        from esbas.studies.postgresql import PostgreSQLStore  # here, because psycopg is an extra
 
         return PostgreSQLStore(url, create=create)
     if kind != "sqlite":
-        rule = "a store must be sqlite:///FILE, postgresql://... or the path of a file"
-        raise InvalidValueError(f"{rule}, but got a URL that starts with {kind[:60]!r}: use one of them")
-    place, _, query = rest.partition("?")
-    require(place.startswith("/"), "a URL of SQLite has three slashes", "write sqlite:///FILE", url=url)
+        raise InvalidValueError(
+            "A store must be sqlite:///FILE, postgresql://... or the path of a file, but got a "
+            f"URL that starts with {kind[:60]!r}."
+        )
+    file, _, query = rest.partition("?")
+    require(
+        file.startswith("/"),
+        f"A URL of SQLite must have three slashes, but got {url!r}: write sqlite:///FILE.",
+    )
     options = dict(parse_qsl(query, keep_blank_values=True))
     synchronous = options.pop("synchronous", "normal").lower()
-    require(not options, "a URL of SQLite has no option but synchronous", "remove the others", url=url)
+    require(
+        not options,
+        f"A URL of SQLite can have no option but `synchronous`, but got {url!r}: "
+        "remove the others.",
+    )
+    require(
+        synchronous in ("normal", "full"), f"`synchronous` must be normal or full, but got {url!r}."
+    )
+    path = _path(unquote(file[1:]), url)
     if synchronous == "full":
-        return SQLiteStore(_path(unquote(place[1:]), url), synchronous="full", create=create)
-    require(synchronous == "normal", "synchronous is normal or full", url=url)
-    return SQLiteStore(_path(unquote(place[1:]), url), create=create)
+        return SQLiteStore(path, synchronous="full", create=create)
+    return SQLiteStore(path, create=create)
 
 
 def open_study(
@@ -62,38 +75,53 @@ def open_study(
 ) -> Study:
     """Create a study, or open an existing one.
 
-    An existing study needs no selector and no settings; given ones must be those that it was created with.
+    An existing study needs no selector and no settings; given ones must be those that it was
+    created with.
 
     Args:
         url: see `open_store`.
         name: of the study: any text of 1 to 200 characters.
-        selector: a name of `esbas.selectors.make_selector`; or a new selector, such as `esbas.default_selector(["a", "b"])`; or
-            name, arms, stationary, seed and options as plain data, as `study.description["selector"]` has them.
+        selector: a name of `esbas.selectors.make_selector`; or a new selector, such as
+            `esbas.default_selector(["a", "b"])`; or name, arms, stationary, seed and options as
+            plain data, as `study.description["selector"]` has them.
         arms: the names of the arms.
         stationary: the arms that never learn.
         seed: of the selector's random stream.
-        options: `scale`, `xi`, `epochs` and parameters of the selector or its bandit; `bandit` is the name of a bandit.
-        expire_after: seconds until a choice that nobody told is given up (default: never).
-        claim_expires: seconds until an epoch that was claimed can be claimed again (default: an hour).
-        trust: whether the modules that an existing study names may be imported. Imported modules can run any code.
+        options: `scale`, `xi`, `epochs` and parameters of the selector or its bandit; `bandit` is
+            the name of a bandit.
+        expire_after: seconds until a choice without a value is given up (default: never).
+        claim_expires: seconds until an epoch that was claimed can be claimed again (default: an
+            hour).
+        trust: whether the modules that an existing study names may be imported. Imported modules
+            can run any code.
     """
-    check_name(name, "the name of a study")
-    check_seconds(expire_after, "expire_after")
-    check_seconds(claim_expires, "claim_expires")
+    check_name(name, "The name of a study")
+    check_seconds(expire_after, "`expire_after`")
+    check_seconds(claim_expires, "`claim_expires`")
     wanted = None
     if selector is not None:
-        wanted = describe_selector(selector, arms=arms, stationary=stationary, seed=seed, options=options)
+        wanted = describe_selector(
+            selector, arms=arms, stationary=stationary, seed=seed, options=options
+        )
     else:
-        given = arms is None and not stationary and not seed and not options
-        require(given, "arms, stationary, seed and options belong to a selector", "give one, or leave them out", arms=arms)
+        without_selector = arms is not None or stationary or seed or options
+        require(
+            not without_selector,
+            "`arms`, `stationary`, `seed` and `options` belong to a selector, but none was given: "
+            "pass `selector`, or leave them out.",
+        )
     store = open_store(url, create=wanted is not None)
     try:
         if wanted is None:
             row = store.get(name)
         else:
             build_selector(wanted)  # what cannot be built is not stored
-            settings = {"expire_after": expire_after, "claim_expires": claim_expires or CLAIM_EXPIRES}
-            row, _ = store.create(name, {"selector": wanted} | {key: value and float(value) for key, value in settings.items()})
+            description = {
+                "selector": wanted,
+                "expire_after": None if expire_after is None else float(expire_after),
+                "claim_expires": float(claim_expires or CLAIM_EXPIRES),
+            }
+            row, _ = store.create(name, description)
         _check_same(row, wanted, {"expire_after": expire_after, "claim_expires": claim_expires})
         if wanted is None and not trust:
             check_trust(row.description["selector"], name)
@@ -103,18 +131,25 @@ def open_study(
         raise
 
 
-def _check_same(row: StudyRow, selector: Mapping[str, Any] | None, settings: Mapping[str, float | None]) -> None:
-    known = row.description["selector"]
-    different = {} if selector is None else {key: item for key, item in selector.items() if known[key] != item}
-    different |= {key: item for key, item in settings.items() if item is not None and row.description[key] != item}
+def _check_same(
+    row: StudyRow, selector: Mapping[str, Any] | None, settings: Mapping[str, float | None]
+) -> None:
+    """Raise an error if a selector or settings are given that differ from those of the study."""
+    known = row.description["selector"] | row.description
+    given = {key: seconds for key, seconds in settings.items() if seconds is not None}
+    wanted = {**(selector or {}), **given}
+    different = {key: item for key, item in wanted.items() if known[key] != item}
     if different:
-        before = {key: known.get(key, row.description.get(key)) for key in different}
+        before = {key: known[key] for key in different}
         raise StudyError(
-            f"a study keeps the selector and the settings that it was created with, but {row.name!r} has {before}, "
-            f"not {different}: leave them out, or use another name"
+            "A study keeps the selector and the settings that it was created with, but "
+            f"{row.name!r} has {before}, not {different}: leave them out, or use another name."
         )
 
 
 def _path(text: str, url: str) -> Path:
-    require(text != "" and "\0" not in text and text != ":memory:", "a store is a file", "give its path", url=url)
+    require(
+        text != "" and "\0" not in text and text != ":memory:",
+        f"A store must be a file, but got {url!r}: give its path.",
+    )
     return Path(text)

@@ -1,24 +1,36 @@
-"""The whole log of a study in a few hundred numbers: how often each arm was chosen, and what it was worth, over the rounds."""
+"""Sums up the log of a study: how often each arm was chosen, and its values, over the rounds."""
 
 from typing import NamedTuple
 
-from esbas import schema
+from esbas._internal import schema
 from esbas.errors import StoreError
-from esbas.store.events import ASKED, TOLD
-from esbas.store.store import Store
+from esbas.studies.events import ASKED, TOLD
+from esbas.studies.store import Store
 
 CHUNK = 50_000  # events that are summed up at a time, so that others can use the store meanwhile
-_SUMMABLE = "(value IS NULL OR abs(value) < 1e140)"  # larger values are left out: PostgreSQL refuses squares that overflow
-_SUMS = (
-    f"SELECT (number - 1) / ?, arm, count(CASE WHEN kind = '{ASKED}' THEN 1 END), count(value), coalesce(sum(value - ?), 0.0), "  # noqa: S608
-    "coalesce(sum((value - ?) * (value - ?)), 0.0) FROM esbas_event "
-    f"WHERE study = ? AND seq > ? AND seq <= ? AND kind IN ('{ASKED}', '{TOLD}') AND {_SUMMABLE} GROUP BY 1, 2"
-)
-_FIRST = f"SELECT value FROM esbas_event WHERE study = ? AND kind = '{TOLD}' AND {_SUMMABLE} ORDER BY seq LIMIT 1"  # noqa: S608
+# Larger values are left out, because PostgreSQL refuses squares that overflow.
+_SUMMABLE = "(value IS NULL OR abs(value) < 1e140)"
+_SUMS = f"""
+    SELECT
+        (number - 1) / ?,
+        arm,
+        count(CASE WHEN kind = '{ASKED}' THEN 1 END),
+        count(value),
+        coalesce(sum(value - ?), 0.0),
+        coalesce(sum((value - ?) * (value - ?)), 0.0)
+    FROM esbas_event
+    WHERE study = ? AND seq > ? AND seq <= ? AND kind IN ('{ASKED}', '{TOLD}') AND {_SUMMABLE}
+    GROUP BY 1, 2
+"""  # noqa: S608
+_FIRST = f"""
+    SELECT value FROM esbas_event
+    WHERE study = ? AND kind = '{TOLD}' AND {_SUMMABLE}
+    ORDER BY seq LIMIT 1
+"""  # noqa: S608
 
 
 class ArmTotals(NamedTuple):
-    """What happened to one arm in the rounds `part * width + 1` to `(part + 1) * width`."""
+    """The totals of one arm in the rounds `part * width + 1` to `(part + 1) * width`."""
 
     part: int
     arm: str
@@ -29,7 +41,10 @@ class ArmTotals(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """The totals of all rounds. `origin` is the first value: differences to it lose no digits if values are large."""
+    """The totals of all rounds.
+
+    `origin` is the first value: differences to it lose no digits if values are large.
+    """
 
     last: int  # the number of the last event that is contained
     width: int  # rounds in a part: a power of 2
@@ -41,23 +56,34 @@ def overview(store: Store, study: int, *, parts: int) -> Overview:
     """Sum up the log of a study, in at most `parts` parts of equal length."""
     with store.lock:
         last = store.last(study)
-        ((rounds,),) = store.execute("SELECT coalesce(max(number), 0) FROM esbas_event WHERE study = ?", (study,))
+        ((rounds,),) = store.execute(
+            "SELECT coalesce(max(number), 0) FROM esbas_event WHERE study = ?", (study,)
+        )
         first = store.execute(_FIRST, (study,))
-    _check(isinstance(rounds, int) and all(isinstance(value, float) for (value,) in first))
+    origin = first[0][0] if first else 0.0
+    _check(isinstance(rounds, int) and isinstance(origin, float))
     width = 1
     while width * parts < rounds:
         width *= 2
-    origin, found = first[0][0] if first else 0.0, dict[tuple[int, str], ArmTotals]()
+    found: dict[tuple[int, str], ArmTotals] = {}
     for start in range(0, last, CHUNK):
+        end = min(start + CHUNK, last)
         with store.lock:
-            rows = store.execute(_SUMS, (width, origin, origin, origin, study, start, min(start + CHUNK, last)))
-        for part, arm, *numbers in rows:
+            rows = store.execute(_SUMS, (width, origin, origin, origin, study, start, end))
+        for part, arm, asked, told, total, squares in rows:
             _check(isinstance(part, int) and isinstance(arm, str))
             old = found.get((part, arm), ArmTotals(part, arm, 0, 0, 0.0, 0.0))
-            found[part, arm] = ArmTotals(part, arm, *(a + b for a, b in zip(old[2:], numbers, strict=True)))
+            found[part, arm] = ArmTotals(
+                part,
+                arm,
+                asked=old.asked + asked,
+                told=old.told + told,
+                sum=old.sum + total,
+                squares=old.squares + squares,
+            )
     return Overview(last, width, origin, [found[each] for each in sorted(found)])
 
 
 def _check(fits: bool) -> None:
     if not fits:
-        raise StoreError(f"every event of a log must be whole, but one is not: {schema.REMEDY}")
+        raise StoreError(f"An event of the log is damaged: {schema.REMEDY}.")

@@ -5,24 +5,30 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from esbas import schema
+from esbas._internal import schema
 from esbas.errors import MissingExtraError, StoreError
-from esbas.store.store import Store
+from esbas.studies.store import Store
 
 try:
     import psycopg
 except ImportError:
     raise MissingExtraError(
-        "a study in PostgreSQL needs psycopg, which is not installed: pip install 'esbas[postgresql]'"
+        "Studies in PostgreSQL need psycopg, which is not installed: "
+        "pip install 'esbas[postgresql]'."
     ) from None
 
 EVERY_STUDY = 0x6573626173  # the number of the lock for creating tables and studies: "esbas"
-STUCK = "60s"  # a transaction in which nothing happens for this long is rolled back, so that its study is free again
+# A transaction in which nothing happens for this long is rolled back, which unlocks its study.
+STUCK = "60s"
 _CLOCK = "extract(epoch FROM clock_timestamp())::float8"
+_LOCK_STUDY = f"SELECT {_CLOCK} FROM esbas_study WHERE id = ? FOR UPDATE"  # noqa: S608
 
 
 class PostgreSQLStore(Store):
-    """Writers of a study queue up at its row; those of other studies do not wait. The clock is that of the server.
+    """Studies in a PostgreSQL database.
+
+    Writers of a study queue up at its row; those of other studies do not wait. The clock is that of
+    the server.
 
     Args:
         url: `postgresql://user:password@host:port/database`, or what psycopg accepts besides.
@@ -31,8 +37,10 @@ class PostgreSQLStore(Store):
 
     def __init__(self, url: str, *, create: bool = True) -> None:
         super().__init__(_without_password(url))
-        self._target, self._create = url, create
-        self._left: list[psycopg.Connection[tuple[Any, ...]]] = []  # of the process from which this one was forked
+        self._target = url
+        self._create = create
+        # Connections of the process from which this one was forked
+        self._left: list[psycopg.Connection[tuple[Any, ...]]] = []
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         self._open = True
         try:
@@ -49,9 +57,9 @@ class PostgreSQLStore(Store):
                 self.execute("SELECT pg_advisory_xact_lock(?)", (EVERY_STUDY,))
                 rows = self.execute(f"SELECT {_CLOCK}")
             else:
-                rows = self.execute(f"SELECT {_CLOCK} FROM esbas_study WHERE id = ? FOR UPDATE", (study,))  # noqa: S608
+                rows = self.execute(_LOCK_STUDY, (study,))
             if not rows:
-                raise StoreError(f"a study must be in its store, but it was removed from {self.url!r}: open it again")
+                raise StoreError(f"The study was removed from {self.url!r}: open it again.")
             yield float(rows[0][0])
             self.execute("COMMIT")
         except BaseException:
@@ -63,7 +71,8 @@ class PostgreSQLStore(Store):
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
-            cursor = self._connected().execute(statement.replace("?", "%s").encode(), parameters or None)
+            query = statement.replace("?", "%s").encode()
+            cursor = self._connected().execute(query, parameters or None)
             return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
             raise self._error(error) from error
@@ -77,7 +86,8 @@ class PostgreSQLStore(Store):
 
     def reopen(self) -> None:
         if self._connection is not None:
-            self._left.append(self._connection)  # closing it here would end the connection of the other process
+            # Closing it here would end the connection of the other process.
+            self._left.append(self._connection)
         self._connection = None
 
     def close(self) -> None:
@@ -88,21 +98,23 @@ class PostgreSQLStore(Store):
                 self._connection = None
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
-        """The connection; a new one if there is none, because the server was restarted or the network was down."""
+        """Return the connection; a new one if the last one was lost."""
         if not self._open:
-            raise StoreError(f"a store must be open, but {self.url!r} is closed: open it again")
+            raise StoreError(f"The store {self.url!r} is closed: open it again.")
         if self._connection is None:
             self._connection = psycopg.connect(
-                self._target, autocommit=True, options=f"-c idle_in_transaction_session_timeout={STUCK}"
+                self._target,
+                autocommit=True,
+                options=f"-c idle_in_transaction_session_timeout={STUCK}",
             )
         return self._connection
 
     def _prepare(self) -> None:
         if not self._has_tables():
             if not self._create:
-                raise StoreError(f"a store must exist, but there is none at {self.url!r}: check the URL")
+                raise StoreError(f"There is no store at {self.url!r}: check the URL.")
             with self.write(None):
-                if not self._has_tables():  # nobody else was faster
+                if not self._has_tables():  # another process may have been faster
                     self._create_tables()
         self._check_version()
 
@@ -113,15 +125,22 @@ class PostgreSQLStore(Store):
         cause = " ".join(str(error).split())[:200]
         if self._connection is None or self._connection.closed:
             self._connection = None  # the next call connects again
-            return StoreError(f"PostgreSQL must be reachable, but {self.url!r} is not ({cause}): start it, then try again")
-        return StoreError(f"{self.url!r} must be a whole store of esbas, but is damaged or foreign ({cause}): {schema.REMEDY}")
+            return StoreError(
+                f"PostgreSQL cannot be reached at {self.url!r} ({cause}): start it, then try again."
+            )
+        return StoreError(
+            f"{self.url!r} is not a store of esbas, or is damaged ({cause}): {schema.REMEDY}."
+        )
 
 
 def _without_password(url: str) -> str:
-    """The URL for messages."""
+    """Return the URL for messages."""
     try:
         parts = urlsplit(url)
-        place = f"{parts.username or ''}@" * bool(parts.username) + url.partition("://")[2].rpartition("@")[2].partition("/")[0]
-        return urlunsplit((parts.scheme, place.partition("?")[0], parts.path, "", ""))
+        after_user = url.partition("://")[2].rpartition("@")[2]
+        host = after_user.partition("/")[0].partition("?")[0]
+        if parts.username:
+            host = f"{parts.username}@{host}"
+        return urlunsplit((parts.scheme, host, parts.path, "", ""))
     except ValueError:
         return "postgresql://..."

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from esbas.errors import StoreError
-from esbas.store.replica import Replica
-from esbas.store.study import Study
+from esbas.studies import events
+from esbas.studies.replica import Replica
+from esbas.studies.study import Study
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Replay:
-    """What replaying a log has shown."""
+    """The result of replaying a log."""
 
     events: int  # that were repeated
-    choices: int
-    difference: Difference | None  # None: all of them
+    choices: int  # that were repeated
+    difference: Difference | None  # None if all events were repeated
 
 
 def replay(study: Study) -> Replay:
@@ -33,6 +34,8 @@ def replay(study: Study) -> Replay:
         try:
             replica.apply(event)
         except StoreError as error:
-            return Replay(replica.seq, choices, Difference(event.seq, event.number, str(error)))
-        choices += event.kind == "asked"
+            difference = Difference(event.seq, event.number, str(error))
+            return Replay(replica.seq, choices, difference)
+        if event.kind == events.ASKED:
+            choices += 1
     return Replay(replica.seq, choices, None)

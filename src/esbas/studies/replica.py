@@ -1,15 +1,15 @@
-"""The selector of a study in the memory of one process: what the log says, and nothing else."""
+"""The selector of a study in the memory of one process, made from the log alone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from esbas import schema
-from esbas.errors import EsbasError, StoreError
+from esbas._internal import schema
+from esbas.errors import EsbasError, StoreError, require
 from esbas.evidence import Evidence
 from esbas.selectors import Choice
-from esbas.store import events
-from esbas.store.description import build_selector
-from esbas.store.events import Event
+from esbas.studies import events
+from esbas.studies.description import build_selector
+from esbas.studies.events import Event
 
 _STATE = {
     "seq": schema.COUNT,
@@ -21,7 +21,7 @@ _STATE = {
 
 
 class ClaimedEpoch(NamedTuple):
-    """An epoch that somebody prepares."""
+    """An epoch that a caller prepares."""
 
     epoch: int
     claimant: str
@@ -29,31 +29,47 @@ class ClaimedEpoch(NamedTuple):
 
 
 class Replica:
-    """Applies events in their order. Every replica that has seen the same events makes the same choices.
+    """A selector that applies events in their order.
+
+    Every replica that has seen the same events makes the same choices.
 
     Args:
         description: the selector, see `describe_selector`.
+
+    Attributes:
+        seq: the number of the last event.
+        at: its time.
+        opened: the open choices and when they were made, by number; the oldest first.
+        claim: the epoch that is claimed.
+        claims: whether an epoch was ever claimed; otherwise epochs start by themselves.
     """
 
     def __init__(self, description: Mapping[str, Any]) -> None:
         self.selector = build_selector(description)
-        self.seq, self.at = 0, 0.0  # of the last event
-        self.opened: dict[int, tuple[Choice, float]] = {}  # number -> choice and when it was asked for, the oldest first
+        self.seq = 0
+        self.at = 0.0
+        self.opened: dict[int, tuple[Choice, float]] = {}
         self.claim: ClaimedEpoch | None = None
-        self.claims = False  # whether anybody ever claimed an epoch; otherwise epochs start by themselves
+        self.claims = False
 
     def ask(self, among: Sequence[str] | None, context: Sequence[float] | None) -> Choice:
-        """The choice that the selector makes next. An event must follow."""
+        """Return the next choice of the selector. The caller must then `note` its event."""
         return self.selector.ask(among=among, context=context)
 
     def claim_epoch(self) -> int | None:
-        """The epoch that is due. An event must follow."""
+        """Claim the epoch that is due, if any. The caller must then `note` its event."""
         return self.selector.claim_epoch()
 
     def apply(self, event: Event) -> None:
-        """Do what the event says. If that is not what the selector does, raise a StoreError; the replica is then of no use."""
+        """Repeat an event of the log.
+
+        If the selector does something else, raise a StoreError; the replica is then unusable.
+        """
         if event.seq != self.seq + 1:
-            raise StoreError(f"a log must have no gaps, but event {event.seq} follows {self.seq}: {schema.REMEDY}")
+            raise StoreError(
+                f"A log must have no gaps, but event {event.seq} follows event {self.seq}: "
+                f"{schema.REMEDY}."
+            )
         try:
             choice = None
             if event.kind == events.ASKED:
@@ -64,12 +80,21 @@ class Replica:
             self.note(event, choice)
         except StoreError:
             raise
-        except (EsbasError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise StoreError(different(event, str(error).partition("\n")[0][:300])) from error
+        except (
+            EsbasError,
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:
+            first_line = str(error).partition("\n")[0]
+            raise StoreError(different(event, first_line[:300])) from error
 
     def note(self, event: Event, choice: Choice | None = None) -> None:
         """Add an event that has just happened. `choice` is what `ask` returned for it."""
-        kind, selector = event.kind, self.selector
+        kind = event.kind
+        selector = self.selector
         if kind == events.ASKED:
             assert choice is not None
             self.opened[choice.number] = choice, event.at
@@ -82,34 +107,55 @@ class Replica:
         elif kind == events.EPOCH_CLAIMED:
             self.claims = True
             if event.epoch is not None:
-                self.claim = ClaimedEpoch(event.epoch, str(event.data["claimant"]), float(event.data["until"]))
+                self.claim = ClaimedEpoch(
+                    event.epoch, str(event.data["claimant"]), float(event.data["until"])
+                )
         else:
-            finish = selector.epoch_ready if kind == events.EPOCH_READY else selector.release_epoch
-            finish(event.epoch)  # type: ignore[arg-type]  # a column that these kinds have
+            assert event.epoch is not None  # a column that these kinds have
+            if kind == events.EPOCH_READY:
+                selector.epoch_ready(event.epoch)
+            else:
+                selector.release_epoch(event.epoch)
             self.claim = None
-        self.seq, self.at = event.seq, event.at
+        self.seq = event.seq
+        self.at = event.at
 
     def state_dict(self) -> dict[str, Any]:
-        """A snapshot, as plain data."""
+        """Return a snapshot as plain data."""
         opened = [[number, at] for number, (_, at) in self.opened.items()]
         claim = None if self.claim is None else list(self.claim)
-        return {"seq": self.seq, "at": self.at, "selector": self.selector.state_dict(), "opened": opened, "claim": claim}
+        return {
+            "seq": self.seq,
+            "at": self.at,
+            "selector": self.selector.state_dict(),
+            "opened": opened,
+            "claim": claim,
+        }
 
     def load_state_dict(self, state: Any) -> None:
         """Continue from a snapshot."""
         schema.check(state, _STATE, "a snapshot")
         self.selector.load_state_dict(state["selector"])
         choices = {choice.number: choice for choice in self.selector.open_choices}
-        fits = [number for number, _ in state["opened"]] == list(choices)
-        schema.require(fits, "open choices have times", "a snapshot", open=len(choices), times=len(state["opened"]))
-        self.opened = {number: (choices[number], at) for number, at in state["opened"]}
+        times = dict(state["opened"])
+        require(
+            list(times) == list(choices),
+            f"A snapshot must have the times of its {len(choices)} open choices, but has "
+            f"{len(times)} times: {schema.REMEDY}.",
+        )
+        self.opened = {number: (choices[number], at) for number, at in times.items()}
         self.claims = state["selector"]["claims"]
         self.claim = None
         if state["claim"] is not None:
             self.claim = ClaimedEpoch(*state["claim"])
             due = self.selector.claim_epoch()
-            schema.require(due == self.claim.epoch, "a claimed epoch is due", "a snapshot", claimed=self.claim.epoch, due=due)
-        self.seq, self.at = state["seq"], state["at"]
+            require(
+                due == self.claim.epoch,
+                f"The epoch that a snapshot claims must be due, but it claims {self.claim.epoch}, "
+                f"and due is {due}: {schema.REMEDY}.",
+            )
+        self.seq = state["seq"]
+        self.at = state["at"]
 
     def _close(self, event: Event) -> None:
         found = self.opened.pop(event.number or 0, None)
@@ -117,23 +163,34 @@ class Replica:
             if event.kind != events.TOLD or not event.data.get("late"):
                 raise StoreError(different(event, "its choice is not open"))
             return  # recorded; the selector has given the choice up
-        choice = found[0]
-        if event.kind == events.TOLD:
-            value = float(event.value)  # type: ignore[arg-type]  # a column that this kind has
-            log_probs = event.data.get("log_probs") if "log_probs" in self.selector.wants else None
-            evidence = None if log_probs is None else Evidence.from_log_probs(log_probs, arm=choice.arm, value=value)
-            self.selector.tell(choice, value, evidence=evidence)
-        else:
+        choice, _ = found
+        if event.kind != events.TOLD:
             self.selector.withdraw(choice)
+            return
+        assert event.value is not None  # a column that this kind has
+        value = float(event.value)
+        evidence = None
+        log_probs = event.data.get("log_probs")
+        if log_probs is not None and "log_probs" in self.selector.wants:
+            evidence = Evidence.from_log_probs(log_probs, arm=choice.arm, value=value)
+        self.selector.tell(choice, value, evidence=evidence)
 
     def _compare(self, event: Event, choice: Choice) -> None:
-        logged = event.number, event.arm, event.epoch, event.propensity
-        if (choice.number, choice.arm, choice.epoch, choice.propensity) != logged:
+        same = (
+            choice.number == event.number
+            and choice.arm == event.arm
+            and choice.epoch == event.epoch
+            and choice.propensity == event.propensity
+        )
+        if not same:
             raise StoreError(different(event, f"the selector chooses {choice}"[:300]))
 
 
 def different(event: Event, cause: str) -> str:
-    """The message for an event that the selector cannot repeat."""
+    """Return the message for an event that the selector cannot repeat."""
     number = "" if event.number is None else f" of choice {event.number}"
-    what = f"the log must repeat, but event {event.seq} ({event.kind}{number}, arm {schema.short(event.arm)}) does not: {cause}"
-    return f"{what}; use the version of esbas that wrote it, or {schema.REMEDY}"
+    return (
+        f"Event {event.seq} of the log ({event.kind}{number}, arm {schema.short(event.arm)}) "
+        f"cannot be repeated ({cause.removesuffix('.')}): use the version of esbas that wrote it, "
+        f"or {schema.REMEDY}."
+    )

@@ -1,11 +1,14 @@
-"""Rules for what clients send: names, keys, contexts, log-probabilities. All of it is data."""
+"""Rules for what clients send: names, keys, contexts, log-probabilities.
+
+The argument `what` of these functions begins a message: "The name of a study must be ...".
+"""
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from esbas import schema
+from esbas._internal import schema
 from esbas.errors import ChoiceError, InvalidValueError
 from esbas.selectors.choice import Choice
 from esbas.selectors.selector import plain_context
@@ -18,93 +21,104 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def check_name(name: Any, what: str) -> str:
-    """The name, if it is text of 1 to 200 characters that both databases can store."""
-    remedy = f"use Unicode text of 1 to {LONGEST_NAME} characters"
+    """Return the name, if it is text of 1 to 200 characters that both databases can store."""
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
-        raise InvalidValueError(f"{what} must be text of 1 to {LONGEST_NAME} characters, but got {schema.short(name)}: {remedy}")
+        raise InvalidValueError(
+            f"{what} must be text of 1 to {LONGEST_NAME} characters, but got {schema.short(name)}."
+        )
     if _UNSTORABLE.search(name):
-        raise InvalidValueError(f"{what} must be without NUL and halves of surrogate pairs, but got {name!r}: {remedy}")
+        raise InvalidValueError(
+            f"{what} must be without NUL and halves of surrogate pairs, but got {name!r}: "
+            "use other characters."
+        )
     return name
 
 
 def check_key(key: Any) -> None:
     """Raise an error unless this is a key, or None."""
     if key is not None:
-        check_name(key, "a key")
+        check_name(key, "A key")
 
 
 def check_seconds(seconds: Any, what: str) -> None:
     """Raise an error unless this is a positive number of seconds, or None."""
-    fits = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
-    if seconds is not None and not fits:
-        raise InvalidValueError(f"{what} must be a positive number of seconds, but got {schema.short(seconds)}: leave it out")
+    if seconds is None:
+        return
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or not 0 < seconds < math.inf:
+        raise InvalidValueError(
+            f"{what} must be a positive number of seconds, but got {schema.short(seconds)}."
+        )
 
 
 def check_arms(arms: Iterable[Any], what: str) -> list[str]:
-    """The names as a list."""
+    """Return the names as a list, if they are 1 to 1,000 different names."""
     if isinstance(arms, str) or not isinstance(arms, Iterable):
-        raise InvalidValueError(f"{what} must be a list of names, but got {schema.short(arms)}: write ['a', 'b']")
-    names = [check_name(each, "the name of an arm") for each in arms]
+        raise InvalidValueError(
+            f"{what} must be a list of names such as ['a', 'b'], but got {schema.short(arms)}."
+        )
+    names = [check_name(each, "The name of an arm") for each in arms]
     if not 0 < len(names) <= MOST_ARMS or len(set(names)) < len(names):
-        raise InvalidValueError(f"{what} must be 1 to {MOST_ARMS} different names, but got {schema.short(names)}: change them")
+        raise InvalidValueError(
+            f"{what} must be 1 to {MOST_ARMS} different names, but got {schema.short(names)}."
+        )
     return names
 
 
 def check_context(context: Any) -> list[float] | None:
-    """The context as plain numbers."""
-    return None if context is None else _bounded(plain_context(context), "a context", "pass features instead")
+    """Return the context as plain numbers."""
+    if context is None:
+        return None
+    return _bounded(plain_context(context), "A context", "pass features instead")
 
 
 def check_log_probs(log_probs: Any) -> dict[str, list[float]] | None:
-    """The log-probabilities of the actions of an episode under the policies of arms, as plain numbers of equal length."""
+    """Return the log-probabilities of an episode's actions as plain numbers, by arm."""
     if log_probs is None:
         return None
     if not isinstance(log_probs, Mapping):
         raise InvalidValueError(
-            f"log_probs must be numbers by arm, but got {schema.short(log_probs)}: write {{'a': [-0.1, -2.0]}}"
+            "`log_probs` must be numbers by arm such as {'a': [-0.1, -2.0]}, but got "
+            f"{schema.short(log_probs)}."
         )
-    found = {
-        check_name(arm, "the name of an arm"): _bounded(plain_context(numbers), "log_probs of an arm", "leave them out")
-        for arm, numbers in log_probs.items()
-    }
+    found = {}
+    for arm, given in log_probs.items():
+        name = check_name(arm, "The name of an arm")
+        found[name] = _bounded(plain_context(given), "`log_probs` of an arm", "leave them out")
     lengths = sorted({len(numbers) for numbers in found.values()})
     if len(lengths) != 1 or lengths == [0]:
-        raise InvalidValueError(f"log_probs must have one number per action and arm, but have the lengths {lengths}: fix them")
+        raise InvalidValueError(
+            "`log_probs` must have one number per action for every arm, but got the lengths "
+            f"{lengths}."
+        )
     return found
 
 
 def number_of(choice: Choice | int) -> tuple[int, str | None]:
-    """The number of a choice, and its arm if that is known."""
+    """Return the number of a choice, and its arm if that is known."""
     if isinstance(choice, Choice):
         return choice.number, choice.arm
     if isinstance(choice, bool) or not isinstance(choice, int):
-        raise ChoiceError(f"a choice is what ask() returned, or its number, but got {schema.short(choice)}: pass one of them")
+        raise ChoiceError(
+            f"A choice must be what ask() returned, or its number, but got {schema.short(choice)}."
+        )
     return choice, None
 
 
 def same_arm(number: int, arm: str | None, asked: str | None) -> str | None:
-    """The arm of a choice; an error if the caller's token has another one."""
+    """Return the arm of a choice; raise an error if the caller's choice has another one."""
     if arm not in (None, asked):
         raise ChoiceError(
-            f"a choice must come from this study, but choice {number} has the arm {asked!r}, not {arm!r}: ask again"
+            f"Choice {number} of this study has the arm {asked!r}, but got one with the arm "
+            f"{arm!r}: call ask() for a new one."
         )
     return asked
 
 
-def check_value(value: Any) -> float:
-    """The value as a finite number."""
-    try:
-        number = float(value)  # also of NumPy
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidValueError(
-            f"a value must be finite, but got {schema.short(value)}: tell a finite one, or withdraw the choice"
-        )
-    return number
-
-
 def _bounded(numbers: Sequence[float], what: str, remedy: str) -> list[float]:
     if len(numbers) > MOST_NUMBERS:
-        raise InvalidValueError(f"{what} must have at most {MOST_NUMBERS:,} numbers, but got {len(numbers):,}: {remedy}")
+        raise InvalidValueError(
+            f"{what} must have at most {MOST_NUMBERS:,} numbers, but got {len(numbers):,}: "
+            f"{remedy}."
+        )
     return list(numbers)

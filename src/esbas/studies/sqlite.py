@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from esbas import schema
+from esbas._internal import schema
+from esbas._internal.files import file_error
 from esbas.errors import StoreError
-from esbas.files import file_error
-from esbas.store.store import Store
+from esbas.studies.store import Store
 
 try:
     import fcntl
@@ -25,10 +25,12 @@ PATIENCE = 60.0  # seconds to wait for another program that has locked the file
 class SQLiteStore(Store):
     """A file with a write-ahead log (WAL), which makes commits cheap.
 
-    With `synchronous` "normal", a killed process loses nothing that was committed; if the machine loses power, the last seconds
-    can be lost. "full" waits for the disk at every commit, and loses nothing then, either.
+    With `synchronous` "normal", a killed process loses nothing that was committed; if the machine
+    loses power, the last seconds can be lost. "full" waits for the disk at every commit, and loses
+    nothing then, either.
 
-    SQLite's own waiting is unfair: a process can wait for a second while others write. So writers queue up at a lock file.
+    SQLite's own waiting is unfair: a process can wait for a second while others write. So writers
+    queue up at a lock file.
 
     Args:
         path: the file; it is created, but its folder must exist.
@@ -36,7 +38,13 @@ class SQLiteStore(Store):
         create: whether to create the file if there is none.
     """
 
-    def __init__(self, path: str | Path, *, synchronous: Literal["normal", "full"] = "normal", create: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        synchronous: Literal["normal", "full"] = "normal",
+        create: bool = True,
+    ) -> None:
         self.path = Path(path).absolute()
         super().__init__(str(self.path))
         self._synchronous = synchronous
@@ -85,7 +93,7 @@ class SQLiteStore(Store):
 
     @contextmanager
     def _queued(self) -> Iterator[None]:
-        """Wait until it is this process's turn."""
+        """Wait for the lock file, and hold it within the block."""
         if fcntl is None or self._queue < 0:
             yield
             return
@@ -96,23 +104,32 @@ class SQLiteStore(Store):
             fcntl.flock(self._queue, fcntl.LOCK_UN)
 
     def _check_file(self, *, create: bool) -> None:
-        if not self.path.exists():
-            if not create:
-                raise StoreError(f"a store must exist, but there is none at {self.url!r}: check the path")
-            if not self.path.parent.is_dir():
-                raise StoreError(f"the folder of a store must exist, but {str(self.path.parent)!r} does not: create it")
-        elif not self.path.is_file():
-            raise StoreError(f"a store must be a file, but {self.url!r} is not: check the path")
+        if self.path.exists():
+            if not self.path.is_file():
+                raise StoreError(
+                    f"A store must be a file, but {self.url!r} is not: check the path."
+                )
+            return
+        if not create:
+            raise StoreError(f"There is no store at {self.url!r}: check the path.")
+        if not self.path.parent.is_dir():
+            folder = str(self.path.parent)
+            raise StoreError(
+                f"The folder of a store must exist, but {folder!r} does not: create it."
+            )
 
     def _connect(self) -> None:
         self._queue = self._open_queue()
         try:
-            self._connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            self._connection = sqlite3.connect(
+                self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            )
         except sqlite3.Error as error:
             raise self._error(error) from error
         try:
-            for setting in ("trusted_schema = off", f"synchronous = {self._synchronous}", "foreign_keys = off"):
-                self.execute(f"PRAGMA {setting}")
+            self.execute("PRAGMA trusted_schema = off")
+            self.execute(f"PRAGMA synchronous = {self._synchronous}")
+            self.execute("PRAGMA foreign_keys = off")
             if self._is_new():
                 self._initialize()
             self._check_version()
@@ -121,34 +138,46 @@ class SQLiteStore(Store):
             raise
 
     def _open_queue(self) -> int:
-        place = self.path.with_name(f"{self.path.name}-lock")
+        path = self.path.with_name(f"{self.path.name}-lock")
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        flags |= getattr(os, "O_NOFOLLOW", 0)  # Windows has none
         try:
-            return os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            return os.open(path, flags, 0o666)
         except OSError as error:
-            raise file_error(error, place) from error
+            raise file_error(error, path) from error
 
     def _is_new(self) -> bool:
-        """Whether the file is empty. A database of another program is refused."""
+        """Return whether the file is empty. A database of another program is refused."""
         ((application,),) = self.execute("PRAGMA application_id")
         ((tables,),) = self.execute("SELECT count(*) FROM sqlite_master")
         if application != APPLICATION and (application or tables):
-            raise StoreError(f"a store must be a database of esbas, but {self.url!r} belongs to another program: check the path")
+            raise StoreError(
+                f"A store must be a database of esbas, but {self.url!r} belongs to another "
+                "program: check the path."
+            )
         return bool(application != APPLICATION)
 
     def _initialize(self) -> None:
         with self._queued():
             self.execute("PRAGMA journal_mode = wal")
         with self.write(None):
-            if self._is_new():  # nobody else was faster
+            if self._is_new():  # another process may have been faster
                 self._create_tables()
                 self.execute(f"PRAGMA application_id = {APPLICATION}")
 
     def _error(self, error: Exception) -> StoreError:
         cause = " ".join(str(error).split())[:200]
         if isinstance(error, sqlite3.ProgrammingError):
-            return StoreError(f"a store must be open, but {self.url!r} is closed ({cause}): open it again")
+            return StoreError(f"The store {self.url!r} is closed ({cause}): open it again.")
         if "locked" in cause:
-            return StoreError(f"a store must be free, but another program has locked {self.url!r} ({cause}): end that program")
-        if isinstance(error, sqlite3.OperationalError) and "no such" not in cause and "malformed" not in cause:
-            return StoreError(f"a store must be readable and writable, but {self.url!r} is not ({cause}): fix the cause")
-        return StoreError(f"{self.url!r} must be a whole store of esbas, but is damaged or foreign ({cause}): {schema.REMEDY}")
+            return StoreError(
+                f"Another program has locked the store {self.url!r} ({cause}): end that program."
+            )
+        damaged = "no such" in cause or "malformed" in cause
+        if isinstance(error, sqlite3.OperationalError) and not damaged:
+            return StoreError(
+                f"The store {self.url!r} cannot be read or written ({cause}): fix the cause."
+            )
+        return StoreError(
+            f"{self.url!r} is not a store of esbas, or is damaged ({cause}): {schema.REMEDY}."
+        )

@@ -11,7 +11,8 @@ from esbas.errors import ChoiceError
 from esbas.selectors import Choice, Selector
 from esbas.testing.contract import check_rules, expect, expect_refused
 
-New = Callable[[list[str], int], Selector]  # arms, seed
+New = Callable[[list[str], int], Selector]
+"""Builds a selector with these arms; the number chooses its random stream."""
 
 ARMS = ["first", "second", "third"]
 
@@ -19,15 +20,16 @@ ARMS = ["first", "second", "third"]
 def check_selector(factory: Callable[..., Selector], *, seed: int = 0) -> None:
     """Raise a ContractError unless the selector keeps the contract of `esbas.Selector`.
 
-    The rules: `ask` returns numbered tokens with the propensity of their arm; each is told or withdrawn once, in any order, with
-    several open at a time, also after a round trip through JSON; other tokens and values that are not finite are refused without
-    a trace; an epoch that is due is claimed by one caller, and starts when it is ready; `among` is respected; arms can be added
-    and removed; reading does not change the selector; the state is plain data and determines everything that follows; same seed,
-    same choices.
+    The rules: `ask` returns numbered tokens with the propensity of their arm; each is told or
+    withdrawn once, in any order, with several open at a time, also after a round trip through JSON;
+    other tokens and values that are not finite are refused without a trace; an epoch that is due is
+    claimed by one caller, and starts when it is ready; `among` is respected; arms can be added and
+    removed; reading does not change the selector; the state is plain data and determines everything
+    that follows; same seed, same choices.
 
     Args:
-        factory: called as `factory(arms, seed=...)`: a class, or `functools.partial(Class, parameter=...)`. The arms are "first",
-            "second" and "third", or "first" alone.
+        factory: called as `factory(arms, seed=...)`: a class, or `functools.partial(Class,
+            parameter=...)`. The arms are "first", "second" and "third", or "first" alone.
         seed: seed of the selector's random stream and of the values.
     """
 
@@ -43,25 +45,35 @@ def _knows_its_arms(new: New) -> None:
         selector = new(arms, 0)
         expect(selector.arms == tuple(arms), f"arms is {selector.arms} for {arms}")
         expect(selector.number == 0, f"number is {selector.number} before the first choice")
-        expect(set(selector.explain()) == set(arms), f"explain() reports {set(selector.explain())} for {arms}")
+        expect(
+            set(selector.explain()) == set(arms),
+            f"explain() reports {set(selector.explain())} for {arms}",
+        )
     expect_refused(new, [], 0)
     expect_refused(new, ["same", "same"], 0)
 
 
 def _ask(selector: Selector, **keywords: Any) -> Choice:
-    """A choice as the loop asks for it: an epoch that is due is claimed and starts; there is a context."""
+    """Ask as the loop does: an epoch that is due is claimed and starts, and there is a context."""
     epoch = selector.claim_epoch()
     if epoch is not None:
         selector.epoch_ready(epoch)
-    return selector.ask(**{"context": (0.5, -1.0)} | keywords)
+    return selector.ask(context=(0.5, -1.0), **keywords)
 
 
 def _numbers_its_tokens(new: New) -> None:
-    """Choices are numbered from 1, name one of the arms and the current epoch, and have a propensity in (0, 1], or None."""
-    selector, epoch = new(ARMS, 0), 0
+    """Choices are numbered from 1, and have an arm, the current epoch and a propensity.
+
+    The propensity is in (0, 1], or None.
+    """
+    selector = new(ARMS, 0)
+    epoch = 0
     for number in range(1, 65):
         choice = _ask(selector)
-        expect(choice.number == number == selector.number, f"choice {number} has number {choice.number}")
+        expect(
+            choice.number == number == selector.number,
+            f"choice {number} has number {choice.number}",
+        )
         expect(choice.arm in selector.arms, f"the arm {choice.arm!r} is not one of {selector.arms}")
         expect(epoch <= choice.epoch <= epoch + 1, f"epoch {epoch} was followed by {choice.epoch}")
         fits = choice.propensity is None or 0 < choice.propensity <= 1
@@ -71,12 +83,18 @@ def _numbers_its_tokens(new: New) -> None:
 
 
 def _starts_epochs(new: New) -> None:
-    """Epochs follow one another; one caller claims the one that is due, and the old one continues until it is ready."""
+    """Epochs follow one another, and one caller claims the one that is due.
+
+    The old epoch continues until the new one is ready.
+    """
     selector = new(ARMS, 0)
     if selector.online:
         for _ in range(5):
-            expect(selector.claim_epoch() is None, "an online selector has no epochs, but one was due")
-            selector.tell(choice := selector.ask(context=(0.5, -1.0)), _value(choice))
+            expect(
+                selector.claim_epoch() is None, "an online selector has no epochs, but one was due"
+            )
+            choice = selector.ask(context=(0.5, -1.0))
+            selector.tell(choice, _value(choice))
         return
     following = 0
     for number in range(40):
@@ -90,29 +108,45 @@ def _starts_epochs(new: New) -> None:
                 again = selector.claim_epoch()
                 expect(again == epoch, f"after epoch {epoch} was released, {again} was due")
             old = selector.ask(context=(0.5, -1.0))
-            expect(old.epoch <= epoch, f"a choice before epoch {epoch} was ready belongs to epoch {old.epoch}")
+            expect(
+                old.epoch <= epoch,
+                f"a choice before epoch {epoch} was ready belongs to epoch {old.epoch}",
+            )
             expect_refused(selector.epoch_ready, epoch + 1)
             selector.epoch_ready(epoch)
             expect_refused(selector.epoch_ready, epoch)
             selector.tell(old, _value(old))  # late
         choice = selector.ask(context=(0.5, -1.0))
-        expect(epoch is None or choice.epoch == epoch, f"the first choice of epoch {epoch} belongs to epoch {choice.epoch}")
+        expect(
+            epoch is None or choice.epoch == epoch,
+            f"the first choice of epoch {epoch} belongs to epoch {choice.epoch}",
+        )
         selector.tell(choice, _value(choice))
 
 
 def _closes_once(new: New) -> None:
-    """Each choice is told or withdrawn once, in any order; several may be open; others are refused, without a trace."""
+    """Each choice is told or withdrawn once, in any order; others are refused without a trace.
+
+    Several choices may be open at a time.
+    """
     selector = new(ARMS, 0)
     choices = [_ask(selector) for _ in range(7)]
-    expect(selector.open_choices == tuple(choices), f"open_choices is {selector.open_choices} after {choices}")
+    expect(
+        selector.open_choices == tuple(choices),
+        f"open_choices is {selector.open_choices} after {choices}",
+    )
     for choice in (choices[4], choices[0], choices[6]):
         selector.tell(Choice(**json.loads(json.dumps(asdict(choice)))), _value(choice))
     selector.withdraw(choices[2])
     still_open = (choices[1], choices[3], choices[5])
-    expect(selector.open_choices == still_open, f"open_choices is {selector.open_choices} where {still_open} are open")
+    expect(
+        selector.open_choices == still_open,
+        f"open_choices is {selector.open_choices} where {still_open} are open",
+    )
     before = _state(selector)
     never = replace(choices[1], number=1000)
-    wrong_arm = replace(choices[1], arm=next(arm for arm in ARMS if arm != choices[1].arm))
+    other_arms = [arm for arm in ARMS if arm != choices[1].arm]
+    wrong_arm = replace(choices[1], arm=other_arms[0])
     for choice in (choices[4], choices[2], never, wrong_arm):
         expect_refused(selector.tell, choice, 0.5, by=ChoiceError)
         expect_refused(selector.withdraw, choice, by=ChoiceError)
@@ -124,7 +158,7 @@ def _closes_once(new: New) -> None:
 
 
 def _keeps_to_among(new: New) -> None:
-    """`ask` chooses one of `among` if that is given, and refuses unknown arms and an empty selection."""
+    """`ask` chooses one of `among` if that is given, and refuses unknown arms and an empty list."""
     selector = new(ARMS, 0)
     for among in (None, ["second"], ["third", "first"], ("second", "third"), {"first"}) * 10:
         choice = _ask(selector, among=among)
@@ -132,12 +166,12 @@ def _keeps_to_among(new: New) -> None:
         selector.tell(choice, _value(choice))
     before = _state(selector)
     expect_refused(selector.ask, among=[], context=(0.5, -1.0))
-    expect_refused(selector.ask, among=["nobody"], context=(0.5, -1.0))
+    expect_refused(selector.ask, among=["unknown"], context=(0.5, -1.0))
     expect(_state(selector) == before, "what it refused left a trace")
 
 
 def _arms_come_and_go(new: New) -> None:
-    """Arms can be added and removed at any time; open choices of a removed arm are told without effect."""
+    """Arms can be added and removed; open choices of a removed arm are told without effect."""
     selector = new(ARMS, 0)
     _play(selector, 20)
     selector.add_arm("fourth")
@@ -145,7 +179,10 @@ def _arms_come_and_go(new: New) -> None:
     expect_refused(selector.add_arm, "fourth")
     opened = [_ask(selector, among=[arm]) for arm in ("second", "fourth", "second")]
     selector.remove_arm("second")
-    expect(selector.arms == ("first", "third", "fourth"), f"arms is {selector.arms} after remove_arm('second')")
+    expect(
+        selector.arms == ("first", "third", "fourth"),
+        f"arms is {selector.arms} after remove_arm('second')",
+    )
     for choice in opened[:2]:
         selector.tell(choice, 0.5)
     selector.withdraw(opened[2])
@@ -161,7 +198,7 @@ def _arms_come_and_go(new: New) -> None:
 
 
 def _explains(new: New) -> None:
-    """`explain` reports for each arm at least its selections, open choices and late values, as numbers, and changes nothing."""
+    """`explain` reports selections, open choices and late values by arm, and changes nothing."""
     selector = new(ARMS, 0)
     chosen = _play(selector, 33)
     opened = [_ask(selector) for _ in range(3)]
@@ -171,33 +208,52 @@ def _explains(new: New) -> None:
     for arm in ARMS:
         row = report[arm]
         numbers = all(isinstance(value, int | float) for value in row.values())
-        expect(numbers and {"selections", "open", "late"} <= set(row), f"explain() says {row} about {arm!r}")
+        expect(
+            numbers and {"selections", "open", "late"} <= set(row),
+            f"explain() reports {row} for {arm!r}",
+        )
         flying = [choice.arm for choice in opened].count(arm)
-        expect(row["open"] == flying, f"explain() reports {row['open']} open choices of {arm!r}, which has {flying}")
+        expect(
+            row["open"] == flying,
+            f"explain() reports {row['open']} open choices of {arm!r}, which has {flying}",
+        )
         selections = chosen.count(arm) + flying
-        expect(row["selections"] == selections, f"explain() reports {row['selections']} selections, but {arm!r} had {selections}")
+        expect(
+            row["selections"] == selections,
+            f"explain() reports {row['selections']} selections, but {arm!r} had {selections}",
+        )
 
 
 def _saves_and_loads(new: New) -> None:
-    """`state_dict` is plain data, and a selector that loads it continues in the same way, open choices included."""
+    """`state_dict` is plain data, and a selector that loads it continues in the same way.
+
+    It has the same open choices, too.
+    """
     for rounds in (0, 1, 6, 50):
         selector = new(ARMS, 0)
         _play(selector, rounds)
         selector.add_arm(f"number {rounds}")
         opened = [_ask(selector) for _ in range(3)]
-        fresh, used = new(ARMS, 1), new(ARMS, 1)
+        fresh = new(ARMS, 1)
+        used = new(ARMS, 1)
         _play(used, 20)
         text = _state(selector)
         future = _future(selector, opened)
         for twin, whose in ((fresh, "a new selector"), (used, "a selector that was used before")):
             twin.load_state_dict(json.loads(text))
             expect(_state(twin) == text, f"state_dict differs in {whose} that loaded it")
-            expect(_future(twin, opened) == future, f"the future after {rounds} choices differs in {whose} that loaded it")
+            expect(
+                _future(twin, opened) == future,
+                f"the future after {rounds} choices differs in {whose} that loaded it",
+            )
 
 
 def _is_reproducible(new: New) -> None:
     """Same seed, same choices."""
-    expect(_play(new(ARMS, 0), 100) == _play(new(ARMS, 0), 100), "two selectors with the same seed chose differently")
+    expect(
+        _play(new(ARMS, 0), 100) == _play(new(ARMS, 0), 100),
+        "two selectors with the same seed chose differently",
+    )
 
 
 _RULES = (
@@ -214,34 +270,32 @@ _RULES = (
 
 
 def _value(choice: Choice) -> float:
-    """Some value of any size and sign; the longer the arm's name, the better."""
+    """Return some value of any size and sign; the longer the arm's name, the better."""
     return len(choice.arm) * 10 + float(seeding.generator(choice.number, "value").normal()) * 30
 
 
 def _play(selector: Selector, rounds: int) -> list[str]:
-    """Choices with up to three open at a time, some of them withdrawn; returns the arms chosen."""
+    """Ask and close choices, several of them open at a time. Return the arms chosen."""
     rng = seeding.generator(rounds, "order")
     chosen: list[str] = []
-    mine: list[Choice] = []
+    opened: list[Choice] = []
     for _ in range(rounds):
-        mine.append(_ask(selector))
-        chosen.append(mine[-1].arm)
-        while mine and rng.random() < 0.6:
-            _close(selector, mine.pop(int(rng.integers(len(mine)))), withdraw=rng.random() < 0.1)
-    for choice in mine:
-        _close(selector, choice, withdraw=False)
+        choice = _ask(selector)
+        opened.append(choice)
+        chosen.append(choice.arm)
+        while opened and rng.random() < 0.6:
+            choice = opened.pop(int(rng.integers(len(opened))))
+            if rng.random() < 0.1:
+                selector.withdraw(choice)
+            else:
+                selector.tell(choice, _value(choice))
+    for choice in opened:
+        selector.tell(choice, _value(choice))
     return chosen
 
 
-def _close(selector: Selector, choice: Choice, *, withdraw: bool) -> None:
-    if withdraw:
-        selector.withdraw(choice)
-    else:
-        selector.tell(choice, _value(choice))
-
-
 def _future(selector: Selector, opened: list[Choice]) -> tuple[Any, ...]:
-    """All that follows once the open choices are closed."""
+    """Return all that follows once the open choices are closed."""
     selector.withdraw(opened[1])
     selector.tell(opened[2], 3.0)
     selector.tell(opened[0], -3.0)

@@ -2,14 +2,17 @@ import numpy as np
 import pytest
 
 import esbas
-from esbas.envs import DialogueFeatures, NegotiationDialogue
-from esbas.envs.dialogue.features import scatter
 from esbas.errors import InvalidValueError
+from esbas.experiments.envs import DialogueFeatures, NegotiationDialogue
+from esbas.experiments.envs.dialogue.features import scatter
 from esbas.learners import LinearFQI
 
 COSTS = [0.1, 0.3, 0.6, 0.9]
-SEEN = np.array([3, 0.7, 2, 0, 1, *COSTS])  # act 3, score 0.7, heard rank 2, proposed rank 0, the next proposal is rank 1
-ASR, DIF, TIME = 0.7, 0.6 - 0.3, 0.3 / 1.3
+# act 3, score 0.7, heard rank 2, proposed rank 0, the next proposal is rank 1
+SEEN = np.array([3, 0.7, 2, 0, 1, *COSTS])
+ASR = 0.7
+DIF = 0.6 - 0.3
+TIME = 0.3 / 1.3
 
 
 @pytest.mark.parametrize(
@@ -18,7 +21,10 @@ ASR, DIF, TIME = 0.7, 0.6 - 0.3, 0.3 / 1.3
         ("fast", [1, ASR, DIF]),
         ("simple", [1, ASR, DIF, TIME]),
         ("fast-2", [1, ASR, DIF, ASR**2, ASR * DIF, DIF**2]),
-        ("simple-2", [1, ASR, DIF, TIME, ASR**2, ASR * DIF, ASR * TIME, DIF**2, DIF * TIME, TIME**2]),
+        (
+            "simple-2",
+            [1, ASR, DIF, TIME, ASR**2, ASR * DIF, ASR * TIME, DIF**2, DIF * TIME, TIME**2],
+        ),
     ],
 )
 def test_features_by_hand(name, expected):
@@ -32,13 +38,16 @@ def test_features_by_hand_before_anything_was_heard():
     assert DialogueFeatures("simple")(first) == pytest.approx([1, 0.5, 1 - 0.1, 0.1 / 1.1])
 
 
-@pytest.mark.parametrize(("name", "size"), [("n-1-fast", 4), ("n-2-simple", 6), ("n-1-simple-2", 15), ("n-3-fast-2", 21)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("n-1-fast", 4), ("n-2-simple", 6), ("n-1-simple-2", 15), ("n-3-fast-2", 21)]
+)
 def test_noise_adds_base_features_and_with_2_their_products(name, size):
     assert DialogueFeatures(name).size == len(DialogueFeatures(name)(SEEN)) == size
 
 
 def test_noise_comes_after_the_papers_features():
-    plain, noisy = DialogueFeatures("simple")(SEEN), DialogueFeatures("n-1-simple-2")(SEEN)
+    plain = DialogueFeatures("simple")(SEEN)
+    noisy = DialogueFeatures("n-1-simple-2")(SEEN)
     assert noisy[:4].tolist() == plain.tolist()
     assert 0 <= noisy[4] < 1
     assert noisy[14] == noisy[4] ** 2
@@ -63,9 +72,13 @@ def observations(*, dialogues, acts=6):
 
 
 def test_noise_looks_uniform_and_independent():
-    dialogues, acts = 4000, 5
+    dialogues = 4000
+    acts = 5
     seen = observations(dialogues=dialogues, acts=acts)
-    columns = [DialogueFeatures("n-2-fast", seed=seed).batch(seen)[:, 3:].reshape(dialogues, 2 * acts) for seed in (0, 1)]
+    columns = [
+        DialogueFeatures("n-2-fast", seed=seed).batch(seen)[:, 3:].reshape(dialogues, 2 * acts)
+        for seed in (0, 1)
+    ]
     noise = np.hstack(columns)  # (dialogues, 20): two instances, five turns, two features
     assert noise.min() >= 0
     assert noise.max() < 1
@@ -77,7 +90,9 @@ def test_noise_looks_uniform_and_independent():
     successive = [np.corrcoef(column[:-1], column[1:])[0, 1] for column in noise.T]
     assert np.abs(successive).max() < margin
     costs = np.sort(seen[::acts, 5:], axis=1)
-    assert max(abs(np.corrcoef(column, cost)[0, 1]) for column in noise.T for cost in costs.T) < margin
+    assert (
+        max(abs(np.corrcoef(column, cost)[0, 1]) for column in noise.T for cost in costs.T) < margin
+    )
     assert len(np.unique(noise)) > 0.999 * noise.size
 
 
@@ -86,7 +101,9 @@ def test_noise_is_the_same_for_acting_and_training():
         """Records the features for acting and for training."""
 
         def __init__(self, name, *, seed):
-            self.features, self.acted, self.trained = DialogueFeatures(name, seed=seed), {}, {}
+            self.features = DialogueFeatures(name, seed=seed)
+            self.acted = {}
+            self.trained = {}
 
         def __call__(self, observation):
             features = self.features(observation)
@@ -95,11 +112,15 @@ def test_noise_is_the_same_for_acting_and_training():
 
         def batch(self, observations):
             rows = self.features.batch(observations)
-            self.trained |= {seen.tobytes(): row.tobytes() for seen, row in zip(observations, rows, strict=True)}
+            self.trained |= {
+                seen.tobytes(): row.tobytes() for seen, row in zip(observations, rows, strict=True)
+            }
             return rows
 
     maps = [Watched("n-1-simple-2", seed=seed) for seed in (0, 1)]
-    learners = [LinearFQI(f"number {k}", features, actions=5, gamma=0.9) for k, features in enumerate(maps)]
+    learners = [
+        LinearFQI(f"number {k}", features, actions=5, gamma=0.9) for k, features in enumerate(maps)
+    ]
     selector = esbas.ESBAS(["number 0", "number 1"], scale=None, epochs=[60, 60, 120, 1])
     list(esbas.run(NegotiationDialogue(), learners, selector, episodes=241))
     for features in maps:
@@ -121,9 +142,13 @@ def test_scatter_is_the_same_for_numbers_and_columns_and_loses_nothing():
     assert [scatter(0, int(value)) for value in values[::997]] == column[::997].tolist()
 
 
-@pytest.mark.parametrize("name", ["simpel", "simple-3", "n-0-fast", "n--fast", "fast2", "n-1", "", "simple-2 "])
+@pytest.mark.parametrize(
+    "name", ["simpel", "simple-3", "n-0-fast", "n--fast", "fast2", "n-1", "", "simple-2 "]
+)
 def test_refuses_names_that_the_paper_does_not_have(name):
-    with pytest.raises(InvalidValueError, match="a feature set must have a name of the paper, but got"):
+    with pytest.raises(
+        InvalidValueError, match="A feature set must have a name of the paper, but got"
+    ):
         DialogueFeatures(name)
 
 

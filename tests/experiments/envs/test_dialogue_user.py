@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from esbas.envs import Act, Dialogue, NegotiationDialogue, UserModel, UserParameters
-from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sigmoid
 from esbas.errors import InvalidValueError
+from esbas.experiments.envs import Act, Dialogue, NegotiationDialogue, UserModel, UserParameters
+from esbas.experiments.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE, accept_logit, sigmoid
 
 COSTS = (0.6, 0.1, 0.9, 0.3)  # the user's order is 1, 3, 0, 2
 LATE = 0.999  # a draw with which nothing unlikely happens
@@ -18,7 +18,8 @@ class Draws:
         self._numbers = list(numbers)
 
     def random(self, count):
-        taken, self._numbers = self._numbers[:count], self._numbers[count:]
+        taken = self._numbers[:count]
+        self._numbers = self._numbers[count:]
         return np.array(taken)
 
 
@@ -30,7 +31,8 @@ def user(**parameters):
 
 def generated(parameters, *, dialogues, seed):
     """Dialogues of this user with a system that acts at random and never ends a dialogue."""
-    env, rng = NegotiationDialogue(user=UserModel(parameters)), np.random.default_rng(seed)
+    env = NegotiationDialogue(user=UserModel(parameters))
+    rng = np.random.default_rng(seed)
     env.reset(seed=seed)
     for _ in range(dialogues):
         env.reset()
@@ -99,7 +101,9 @@ def test_acceptance_counts_from_its_own_last_proposal_and_its_acts():
 @pytest.mark.parametrize("truth", [UserParameters(), UserParameters(7.0, 0.2, 0.11, 0.15, 0.4)])
 def test_fit_recovers_the_parameters_within_their_standard_errors(truth):
     fitted = UserModel.fit(generated(truth, dialogues=10_000, seed=1))
-    for name, true, found, error in zip(UserParameters._fields, truth, fitted.parameters, fitted.standard_errors, strict=True):
+    for name, true, found, error in zip(
+        UserParameters._fields, truth, fitted.parameters, fitted.standard_errors, strict=True
+    ):
         assert abs(found - true) < 3 * error, name
         assert error < 0.1 * true, name
 
@@ -113,12 +117,19 @@ def test_fit_is_the_maximum_and_its_errors_are_the_curvature_there():
     for i in range(5):
         for j in range(5):
             corners = [
-                one * other * log_likelihood(best + one * size * (np.arange(5) == i) + other * size * (np.arange(5) == j), logs)
+                one
+                * other
+                * log_likelihood(
+                    best + one * size * (np.arange(5) == i) + other * size * (np.arange(5) == j),
+                    logs,
+                )
                 for one in (1, -1)
                 for other in (1, -1)
             ]
             hessian[i, j] = sum(corners) / (4 * size[i] * size[j])
-    assert np.sqrt(np.diag(np.linalg.inv(-hessian))) == pytest.approx(np.array(fitted.standard_errors), rel=1e-3)
+    assert np.sqrt(np.diag(np.linalg.inv(-hessian))) == pytest.approx(
+        np.array(fitted.standard_errors), rel=1e-3
+    )
     top = log_likelihood(best, logs)
     for i in range(5):
         assert log_likelihood(best + 10 * size * (np.arange(5) == i), logs) < top
@@ -130,7 +141,9 @@ def log_likelihood(parameters, logs):
     slope, threshold, patience, hang_up, concede = parameters
     total = 0.0
     for log in logs:
-        order, rank, acts = np.argsort(log.user_costs).tolist(), -1, 0
+        order = np.argsort(log.user_costs).tolist()
+        rank = -1
+        acts = 0
         for before, act in zip((None, *log.acts), log.acts, strict=False):
             if act.by == "system":
                 continue
@@ -159,40 +172,59 @@ def test_a_share_of_zero_has_no_standard_error():
 def acts(*words):
     players = {"U": "user", "S": "system"}
     return tuple(
-        Act(players[player], what, int(option) if option else None) for player, what, option in (w.split("-") for w in words)
+        Act(players[player], what, int(option) if option else None)
+        for player, what, option in (w.split("-") for w in words)
     )
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["U-propose-3"], "act 1: the user must propose option 1 here, but the log has 'propose' option 3"),
+        (
+            ["U-propose-3"],
+            "act 1: The user must propose option 1 here, but the log has 'propose' option 3",
+        ),
         (
             ["U-propose-1", "S-propose-2", "U-propose-2"],
-            "act 3: the user must propose option 1 or 3 here, but the log has 'propose' option 2",
+            "act 3: The user must propose option 1 or 3 here, but the log has 'propose' option 2",
         ),
         (
             ["U-propose-1", "S-ask_repeat-", "U-propose-3"],
-            "act 3: the user must propose option 1 here, but the log has 'propose' option 3",
+            "act 3: The user must propose option 1 here, but the log has 'propose' option 3",
         ),
-        (["U-propose-1", "S-ask_repeat-", "U-hang_up-"], "act 3: the user must propose option 1 here, but the log has 'hang_up'"),
+        (
+            ["U-propose-1", "S-ask_repeat-", "U-hang_up-"],
+            "act 3: The user must propose option 1 here, but the log has 'hang_up'",
+        ),
     ],
 )
 def test_fit_refuses_acts_that_the_user_never_does(words, sentence):
     good = Dialogue(COSTS, acts("S-propose-1", "U-accept-"))
     with pytest.raises(InvalidValueError) as caught:
         UserModel.fit([good, Dialogue(COSTS, acts(*words))])
-    assert str(caught.value) == f"dialogue 2, {sentence}: remove the dialogue, or write your own user model"
+    assert (
+        str(caught.value)
+        == f"dialogue 2, {sentence}. Remove the dialogue, or write your own user model."
+    )
 
 
 @pytest.mark.parametrize(
     ("logs", "sentence"),
     [
-        ([], "`users accept some of the system's proposals and not others` must hold, but got accepted=0, proposals=0: add"),
-        ([Dialogue(COSTS, acts("S-propose-1", "U-accept-"))] * 9, "but got accepted=9, proposals=9: add dialogues"),
         (
-            [Dialogue(COSTS, acts("S-propose-1", "U-accept-")), Dialogue(COSTS, acts("S-propose-2", "U-hang_up-"))],
-            "acceptance must vary with gap and turn, but the fit to 2 answers did not converge: add dialogues",
+            [],
+            "proposals and refuse others, but they accepted 0 of 0: add dialogues.",
+        ),
+        (
+            [Dialogue(COSTS, acts("S-propose-1", "U-accept-"))] * 9,
+            "but they accepted 9 of 9: add dialogues.",
+        ),
+        (
+            [
+                Dialogue(COSTS, acts("S-propose-1", "U-accept-")),
+                Dialogue(COSTS, acts("S-propose-2", "U-hang_up-")),
+            ],
+            "but the fit to 2 answers did not converge: add dialogues.",
         ),
     ],
 )

@@ -6,20 +6,26 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from esbas.envs import FruitGrid, FruitMap
-from esbas.envs.fruit_grid.map import DEFAULT_MAP
 from esbas.errors import InvalidValueError, UnknownNameError
+from esbas.experiments.envs import FruitGrid, FruitMap
+from esbas.experiments.envs.fruit_grid.map import DEFAULT_MAP
 
 NORTH, EAST, SOUTH, WEST = range(4)
 
 
 def shortest_by_walking(text: str) -> dict[tuple[int, int], int]:
     """Forward search over positions and sets of fruits, written without the tables of the task."""
-    cells = {(r, c): kind for r, row in enumerate(text.split("\n")) for c, kind in enumerate(row) if kind != "#"}
+    cells = {
+        (r, c): kind
+        for r, row in enumerate(text.split("\n"))
+        for c, kind in enumerate(row)
+        if kind != "#"
+    }
     fruits = frozenset(cell for cell, kind in cells.items() if kind == "F")
     found = {}
     for start in (cell for cell, kind in cells.items() if kind == "."):
-        queue, seen = deque([(start, fruits, 0)]), {(start, fruits)}
+        queue = deque([(start, fruits, 0)])
+        seen = {(start, fruits)}
         while queue:
             (r, c), left, steps = queue.popleft()
             if not left:
@@ -38,7 +44,8 @@ def noiseless(text: str, start: tuple[int, int], **settings) -> FruitGrid:
     return env
 
 
-@pytest.mark.filterwarnings("ignore:.*Not able to test alternative render modes:UserWarning")  # the test covers each mode
+# the test covers each mode
+@pytest.mark.filterwarnings("ignore:.*Not able to test alternative render modes:UserWarning")
 @pytest.mark.parametrize("mode", [None, "ansi", "rgb_array"])
 def test_gymnasium_accepts_it(mode):
     check_env(FruitGrid(render_mode=mode), skip_render_check=mode is None)
@@ -51,7 +58,9 @@ def test_the_default_map_has_the_papers_states_and_a_mean_optimum_of_20_286():
     assert set(grid.optimal_steps()) == {cell for cell in grid.cells if cell not in grid.fruits}
 
 
-@pytest.mark.parametrize("text", [DEFAULT_MAP, "F..\n.#F\n...", "F.F\n..F", ".F", "F....F\n.####.\n..F..."])
+@pytest.mark.parametrize(
+    "text", [DEFAULT_MAP, "F..\n.#F\n...", "F.F\n..F", ".F", "F....F\n.####.\n..F..."]
+)
 def test_the_optimum_is_the_shortest_walk(text):
     assert FruitGrid(text).optimal_steps() == shortest_by_walking(text)
 
@@ -61,7 +70,8 @@ def test_a_walk_by_hand():
     assert env.step(NORTH)[1:4] == (0.0, False, False)  # out of the map: stays
     assert env.step(EAST)[1:4] == (0.0, False, False)  # into the wall: stays
     assert env.step(WEST)[1:4] == (1.0, False, False)
-    assert env.step(WEST)[1:4] == (0.0, False, False)  # stays in the cell of the fruit, which was already eaten
+    # stays in the cell of the fruit, which was already eaten
+    assert env.step(WEST)[1:4] == (0.0, False, False)
     for action in (SOUTH, EAST):
         assert env.step(action)[1:4] == (0.0, False, False)
     observation, reward, terminated, truncated, _ = env.step(EAST)
@@ -71,15 +81,15 @@ def test_a_walk_by_hand():
 def test_states_differ_by_cell_and_remaining_fruits():
     env = noiseless("F.F", (0, 1))
     seen = [env.step(action)[0] for action in (WEST, EAST)]
-    assert [env.map.place(state) for state in seen] == [((0, 0), ((0, 2),)), ((0, 1), ((0, 2),))]
-    assert env.map.place(env.map.end) == (None, ())
+    assert [env.map.decode(state) for state in seen] == [((0, 0), ((0, 2),)), ((0, 1), ((0, 2),))]
+    assert env.map.decode(env.map.end) == (None, ())
 
 
 def test_an_episode_is_truncated_after_100_steps_unless_it_ends_then():
     env = noiseless(".F", (0, 0))
     ends = [env.step(WEST)[2:4] for _ in range(100)]
     assert ends == [(False, False)] * 99 + [(False, True)]
-    env = noiseless(".F", (0, 0), max_steps=2)
+    env = noiseless(".F", (0, 0), max_episode_steps=2)
     env.step(WEST)
     assert env.step(EAST)[2:4] == (True, False)
 
@@ -127,14 +137,20 @@ def test_text_and_picture():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("F..\nF.", "the lines of a map must be equally long, but row 2 has 2 cells and row 1 has 3"),
-        ("F.x", "a map must consist of F .fruit., # .wall. and . .free., but 'x' is in row 1, column 3"),
+        (
+            "F..\nF.",
+            "The lines of a map must be equally long, but row 2 has 2 cells and row 1 has 3",
+        ),
+        (
+            "F.x",
+            "A map must consist of F .fruit., # .wall. and . .free., but 'x' is in row 1, column 3",
+        ),
         ("F#.\n.#F", "walk from every cell to every fruit, but row 1, column 1 is cut off"),
-        ("...", "a map has 1 to 8 fruits"),
-        ("FFFFFFFFF.", "a map has 1 to 8 fruits.*fruits=9"),
-        ("FF", "a map has a free cell to start on"),
-        ("##", "fruits=0"),
-        (" \n", "a map has at least one line"),
+        ("...", "A map must have 1 to 8 fruits, but got 0: mark them with F."),
+        ("FFFFFFFFF.", "A map must have 1 to 8 fruits, but got 9"),
+        ("FF", "A map must have a free cell to start on"),
+        ("##", "1 to 8 fruits, but got 0"),
+        (" \n", "A map must not be empty"),
     ],
 )
 def test_bad_maps_raise_a_clear_error(text, message):
@@ -144,11 +160,15 @@ def test_bad_maps_raise_a_clear_error(text, message):
 
 
 def test_other_bad_input_raises_a_clear_error():
-    with pytest.raises(InvalidValueError, match="max_steps >= 22"):
-        FruitGrid(max_steps=21)
-    with pytest.raises(InvalidValueError, match="noise >= 0"):
+    with pytest.raises(
+        InvalidValueError, match="`max_episode_steps` must be at least 22 on this map, but got 21"
+    ):
+        FruitGrid(max_episode_steps=21)
+    with pytest.raises(InvalidValueError, match="`noise` must be at least 0, but got -1"):
         FruitGrid(noise=-1)
     with pytest.raises(UnknownNameError, match="did you mean 'rgb_array'"):
         FruitGrid(render_mode="rgb")
-    with pytest.raises(InvalidValueError, match=r"a start is a free cell without a fruit.*start=\(0, 0\)"):
+    with pytest.raises(
+        InvalidValueError, match=r"`start` must be a free cell without a fruit, but got \(0, 0\)"
+    ):
         FruitGrid().reset(options={"start": (0, 0)})

@@ -5,20 +5,29 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import esbas
-from esbas.envs import NegotiationDialogue, ScoreModel, UserAct, negotiation_return, transcript
-from esbas.envs.dialogue.negotiation import heard_option
-from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
 from esbas.errors import EsbasError
+from esbas.experiments.envs import (
+    NegotiationDialogue,
+    ScoreModel,
+    UserAct,
+    negotiation_return,
+    transcript,
+)
+from esbas.experiments.envs.dialogue.negotiation import heard_option
+from esbas.experiments.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
 
 INSIST, NEW, REPEAT, TAKE, END = range(5)
-SYSTEM_COSTS, USER_COSTS = [0.5, 0.1, 0.9, 0.3], [0.2, 0.8, 0.4, 0.6]  # the system's order is 1, 3, 0, 2
+# the system's order is 1, 3, 0, 2
+SYSTEM_COSTS = [0.5, 0.1, 0.9, 0.3]
+USER_COSTS = [0.2, 0.8, 0.4, 0.6]
 START = {"system_costs": SYSTEM_COSTS, "user_costs": USER_COSTS, "user_starts": False}
 
 
 class Script:
     """A user that follows a script and records the proposals of the system."""
 
-    proposals: list[int | None] = []  # noqa: RUF012  # shared with the copy that the environment makes
+    # Shared with the copy that the environment makes.
+    proposals: list[int | None] = []  # noqa: RUF012
 
     def __init__(self, *acts: UserAct) -> None:
         self._acts = acts
@@ -75,7 +84,8 @@ def test_observation_is_all_that_the_system_knows():
     ]  # act 1, no score, nothing heard or proposed, the next proposal is rank 0
     score = 1 / (1 + math.exp(-0.7))
     second = env.step(NEW)[0]
-    assert second.tolist() == pytest.approx([2, score, 2, 0, 1, *costs])  # option 0 has rank 2 for the system
+    # option 0 has rank 2 for the system
+    assert second.tolist() == pytest.approx([2, score, 2, 0, 1, *costs])
     third = env.step(REPEAT)[0]
     assert third.tolist() == pytest.approx([3, score, 3, 0, 1, *costs])
 
@@ -131,7 +141,8 @@ def test_errors_are_uniform_over_the_other_options():
 def test_channel_has_the_given_error_rate_and_scores():
     env = NegotiationDialogue(error_rate=0.3)
     env.reset(seed=1)
-    understood, logits = [], []
+    understood = []
+    logits = []
     for _ in range(250):
         env.reset(options={"user_starts": True})
         for _ in range(10):
@@ -139,7 +150,8 @@ def test_channel_has_the_given_error_rate_and_scores():
         said = [act for act in env.dialogue.acts if act.act == "propose"]
         understood += [act.heard == act.option for act in said]
         logits += [math.log(act.score / (1 - act.score)) for act in said]
-    right, logit = np.array(understood), np.array(logits)
+    right = np.array(understood)
+    logit = np.array(logits)
     assert abs(right.mean() - 0.7) < 4 * math.sqrt(0.21 / len(right))
     for mean, chosen in ((1.0, right), (0.0, ~right)):
         assert logit[chosen].mean() == pytest.approx(mean, abs=4 * 0.2 / math.sqrt(chosen.sum()))
@@ -151,7 +163,8 @@ def test_draws_come_in_the_documented_order():
         """A generator that returns the given numbers and records the requests."""
 
         def __init__(self):
-            self.numbers, self.asked = iter(np.linspace(0.05, 0.95, 200)), []
+            self.numbers = iter(np.linspace(0.05, 0.95, 200))
+            self.asked = []
 
         def random(self, count):
             self.asked.append(count)
@@ -164,7 +177,8 @@ def test_draws_come_in_the_documented_order():
     env = NegotiationDialogue()
     env.np_random = generator = Replay()
     observation, _ = env.reset()
-    assert generator.asked == [9, 3, 2, "normal"]  # costs, then the player that starts: below 1/2, so the user opens
+    # costs, then the player that starts: below 1/2, so the user opens
+    assert generator.asked == [9, 3, 2, "normal"]
     assert env.system_costs == pytest.approx(np.linspace(0.05, 0.95, 200)[:4])
     assert observation[0] == 1
     env.step(REPEAT)
@@ -172,12 +186,14 @@ def test_draws_come_in_the_documented_order():
 
 
 def test_random_policy_has_the_known_mean_return():
-    env, rng = NegotiationDialogue(), np.random.default_rng(0)
+    env = NegotiationDialogue()
+    rng = np.random.default_rng(0)
     env.reset(seed=0)
     values = []
     for _ in range(4000):
         env.reset()
-        over, acts = False, 0
+        over = False
+        acts = 0
         while not over:
             _, reward, over, _, _ = env.step(int(rng.integers(5)))
             acts += 1
@@ -196,7 +212,9 @@ def test_objective_is_the_papers_and_discounts_the_first_act():
     env.reset = lambda seed=None: NegotiationDialogue.reset(env, seed=seed, options=START)
     trajectory = esbas.play(env, Insist(), rng=np.random.default_rng(0), seed=0)
     assert negotiation_return()(trajectory) == pytest.approx(0.9**3 * (2 - 0.1 - 0.8))
-    assert negotiation_return()(trajectory) == pytest.approx(0.9 * esbas.discounted_return(0.9)(trajectory))
+    assert negotiation_return()(trajectory) == pytest.approx(
+        0.9 * esbas.discounted_return(0.9)(trajectory)
+    )
 
 
 def test_same_seed_same_dialogue_other_seed_other_dialogue():
@@ -218,7 +236,13 @@ def test_each_player_starts_half_of_the_dialogues():
 
 
 def test_transcript_shows_what_each_side_knows():
-    env, _ = scripted(propose(0), UserAct(ACCEPT), error_rate=1.0, score=ScoreModel(deviation=0.0), render_mode="ansi")
+    env, _ = scripted(
+        propose(0),
+        UserAct(ACCEPT),
+        error_rate=1.0,
+        score=ScoreModel(deviation=0.0),
+        render_mode="ansi",
+    )
     observation = env.step(INSIST)[0]
     env.step(NEW)
     heard = "BDAC"[int(observation[2])]
@@ -228,7 +252,10 @@ def test_transcript_shows_what_each_side_knows():
     said = "System: I propose B.\nUser:   I want "
     assert env.render() == f"{system}{user}{said}A.  (understood: {heard}, score 0.50)\n{end}"
     assert transcript(env.dialogue, "user") == f"{user}{said}A.\n{end}"
-    assert transcript(env.dialogue, "system") == f"{system}{said}{heard}.  (understood with score 0.50)\n{end}"
+    assert (
+        transcript(env.dialogue, "system")
+        == f"{system}{said}{heard}.  (understood with score 0.50)\n{end}"
+    )
 
 
 def test_human_mode_prints_every_line_once(capsys):
@@ -245,15 +272,24 @@ def test_human_mode_prints_every_line_once(capsys):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: NegotiationDialogue(options=1), "`options >= 2` must hold, but got options=1"),
-        (lambda: NegotiationDialogue(error_rate=1.5), "`0 <= error_rate <= 1` must hold, but got error_rate=1.5"),
-        (lambda: NegotiationDialogue(render_mode="asci"), "there is no render mode named 'asci': did you mean 'ansi'?"),
+        (lambda: NegotiationDialogue(options=1), "`options` must be at least 2, but got 1."),
+        (
+            lambda: NegotiationDialogue(error_rate=1.5),
+            "`error_rate` must be between 0 and 1, but got 1.5.",
+        ),
+        (
+            lambda: NegotiationDialogue(render_mode="asci"),
+            "There is no render mode named 'asci': did you mean 'ansi'?",
+        ),
         (
             lambda: NegotiationDialogue().reset(options={"user_cost": [0.5] * 4}),
-            "there is no reset option named 'user_cost': did you mean 'user_costs'?",
+            "There is no reset option named 'user_cost': did you mean 'user_costs'?",
         ),
-        (lambda: scripted()[0].step(5), "`an action is one of 0 to 4` must hold, but got action=5"),
-        (lambda: scripted(propose(4))[0].step(0), "`a user proposes one of 0 to 3` must hold, but got option=4"),
+        (lambda: scripted()[0].step(5), "An action must be one of 0 to 4, but got 5."),
+        (
+            lambda: scripted(propose(4))[0].step(0),
+            "A user must propose one of 0 to 3, but got 4.",
+        ),
     ],
 )
 def test_bad_input_raises_a_clear_error(make, sentence):

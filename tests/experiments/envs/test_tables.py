@@ -1,35 +1,38 @@
-"""Tasks that are tables of outcomes: Gymnasium's checks, the tables, and what the best policies earn."""
+"""Environments that are tables of outcomes: Gymnasium's checks, tables, and optimal returns."""
 
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from esbas.envs import FourRooms, Inventory, RiverSwim
 from esbas.errors import InvalidValueError
+from esbas.experiments.envs import FourRooms, Inventory, RiverSwim
 
-TASKS = [RiverSwim, FourRooms, Inventory]
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_gymnasium_accepts_it(task):
-    check_env(task(), skip_render_check=True)
+ENVS = [RiverSwim, FourRooms, Inventory]
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_the_table_is_complete(task):
-    env = task()
+@pytest.mark.parametrize("make", ENVS)
+def test_gymnasium_accepts_it(make):
+    check_env(make(), skip_render_check=True)
+
+
+@pytest.mark.parametrize("make", ENVS)
+def test_the_table_is_complete(make):
+    env = make()
     for state in range(env.observation_space.n):
         for action in range(env.action_space.n):
             outcomes = env.outcomes[state][action]
             assert sum(each.probability for each in outcomes) == pytest.approx(1)
-            assert all(each.probability >= 0 and each.state in env.observation_space for each in outcomes)
+            assert all(
+                each.probability >= 0 and each.state in env.observation_space for each in outcomes
+            )
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_steps_have_the_frequencies_of_the_table(task):
-    env = task()
+@pytest.mark.parametrize("make", ENVS)
+def test_steps_have_the_frequencies_of_the_table(make):
+    env = make()
     state, _ = env.reset(seed=0)
-    action, seen = env.action_space.n - 1, np.zeros(env.observation_space.n)
+    action = env.action_space.n - 1
+    seen = np.zeros(env.observation_space.n)
     for seed in range(2000):
         env.reset(seed=seed)
         env._state = state
@@ -41,12 +44,15 @@ def test_steps_have_the_frequencies_of_the_table(task):
 
 
 def best_returns(env, gamma=1.0):
-    """Finite-horizon dynamic programming over `max_steps`: the best expected return, and the best first actions."""
+    """Return the best expected return and the best first actions, by dynamic programming."""
     values = np.zeros(env.observation_space.n)
-    for _ in range(env.max_steps):
+    for _ in range(env.max_episode_steps):
         of_actions = np.array(
             [
-                [sum(p * (r + gamma * (0.0 if over else values[s])) for p, s, r, over in row) for row in rows]
+                [
+                    sum(p * (r + gamma * (0.0 if over else values[s])) for p, s, r, over in row)
+                    for row in rows
+                ]
                 for rows in env.outcomes
             ]
         )
@@ -77,9 +83,14 @@ def test_a_shop_must_look_ahead():
 
 
 @pytest.mark.parametrize(
-    ("task", "bad"),
-    [(RiverSwim, {"states": 2}), (FourRooms, {"slip": 1.0}), (Inventory, {"demand": 0.0}), (RiverSwim, {"max_steps": 0})],
+    ("make", "bad"),
+    [
+        (RiverSwim, {"states": 2}),
+        (FourRooms, {"slip": 1.0}),
+        (Inventory, {"demand": 0.0}),
+        (RiverSwim, {"max_episode_steps": 0}),
+    ],
 )
-def test_invalid_options_are_refused(task, bad):
+def test_invalid_options_are_refused(make, bad):
     with pytest.raises(InvalidValueError):
-        task(**bad)
+        make(**bad)

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from esbas import Evidence, Trajectory, TrajectorySet
-from esbas.envs import DialogueFeatures, NegotiationDialogue
-from esbas.envs.dialogue.negotiation import ScoreModel, negotiation_return
-from esbas.envs.dialogue.user import UserParameters
-from esbas.kernels import counter
-from esbas.kernels.dialogue.one_dialogue import Game
-from esbas.kernels.dialogue.whole_runs import LearningProtocol
+from esbas.experiments.envs import DialogueFeatures, NegotiationDialogue
+from esbas.experiments.envs.dialogue.negotiation import ScoreModel, negotiation_return
+from esbas.experiments.envs.dialogue.user import UserParameters
+from esbas.experiments.kernels import counter
+from esbas.experiments.kernels.dialogue.one_dialogue import Game
+from esbas.experiments.kernels.dialogue.whole_runs import LearningProtocol
 from esbas.learners import LinearFQI
-from esbas.runner import play
+from esbas.loop import play
 
 GAME = Game(4, 25, 0.9, 0.3, *ScoreModel(), *UserParameters())
 EPOCHS = (20, 20, 40, 80, 160)
@@ -20,10 +20,15 @@ PROTOCOL = LearningProtocol(np.array(EPOCHS), 0.25, 0.6, 0.05, 1e-3, 200)
 
 
 class Draws:
-    """The words of the kernel as a `numpy.random.Generator`, with the methods that dialogues and ε-greedy policies use."""
+    """The words of the kernel as a `numpy.random.Generator`.
+
+    It has the methods that dialogues and ε-greedy policies use.
+    """
 
     def __init__(self, key: np.uint64, *, per_turn: int = 1) -> None:
-        self._key, self._per_turn, self._next = key, per_turn, 0
+        self._key = key
+        self._per_turn = per_turn
+        self._next = 0
 
     def random(self, size: int | None = None) -> Any:
         if size is not None:
@@ -43,9 +48,16 @@ class Draws:
         return counter.uniform(self._key, self._next - 1)
 
 
-def play_objects(key: np.uint64, learners: list[Any], selector: Any) -> tuple[list[float], list[int], list[int]]:
-    env, data, objective = NegotiationDialogue(), TrajectorySet(), negotiation_return()
-    values, arms, acts, epoch = [], [], [], 0
+def play_objects(
+    key: np.uint64, learners: list[Any], selector: Any
+) -> tuple[list[float], list[int], list[int]]:
+    env = NegotiationDialogue()
+    data = TrajectorySet()
+    objective = negotiation_return()
+    values = []
+    arms = []
+    acts = []
+    epoch = 0
     for number in range(sum(EPOCHS)):
         choice = selector.ask()
         if choice.epoch > epoch:
@@ -56,11 +68,16 @@ def play_objects(key: np.uint64, learners: list[Any], selector: Any) -> tuple[li
         world, chance = (np.uint64(counter.word(key, 2 * number + k)) for k in range(2))
         env._np_random = Draws(world)  # type: ignore[assignment]
         arms.append([learner.name for learner in learners].index(choice.arm))
-        trajectory = play(env, learners[arms[-1]].policy(), rng=Draws(chance, per_turn=2))  # type: ignore[arg-type]
+        policy = learners[arms[-1]].policy()
+        rng: Any = Draws(chance, per_turn=2)
+        trajectory = play(env, policy, rng=rng)
         data.append(trajectory)
-        evidence = evidence_of(trajectory, objective(trajectory), choice.arm, learners) if selector.wants else None
-        selector.tell(choice, objective(trajectory), evidence=evidence)
-        values.append(objective(trajectory))
+        value = objective(trajectory)
+        evidence = None
+        if selector.wants:
+            evidence = evidence_of(trajectory, value, choice.arm, learners)
+        selector.tell(choice, value, evidence=evidence)
+        values.append(value)
         acts.append(len(trajectory))
     return values, arms, acts
 
@@ -73,7 +90,11 @@ def evidence_of(trajectory: Trajectory, value: float, arm: str, learners: list[A
         return policies[name].log_probs(other.observations[:-1], other.actions)
 
     return Evidence(
-        trajectory=trajectory, value=value, arm=arm, log_probs_of=lambda name: log_probs(trajectory, name), log_probs_on=log_probs
+        trajectory=trajectory,
+        value=value,
+        arm=arm,
+        log_probs_of=lambda name: log_probs(trajectory, name),
+        log_probs_on=log_probs,
     )
 
 

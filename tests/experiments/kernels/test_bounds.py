@@ -6,12 +6,24 @@ from functools import partial
 import numpy as np
 import pytest
 
-from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Selector, regret
-from esbas.bandits import D3RB, ED2RB, SWUCB, DiscountedUCB, Exp3, Exp3S, Rexp3, RLessUCB, SWUCBSharp
+from esbas import ESBAS, SSBAS, UCB1, BanditSelector, Selector
+from esbas.bandits import (
+    D3RB,
+    ED2RB,
+    SWUCB,
+    DiscountedUCB,
+    Exp3,
+    Exp3S,
+    Rexp3,
+    RLessUCB,
+    SWUCBSharp,
+)
+from esbas.experiments import regrets as regret
 from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
-from esbas.kernels.counter import run_key, uniform
+from esbas.experiments.kernels.counter import run_key, uniform
 
-HORIZON, ARMS = 700, ["rising", "steady", "late"]
+HORIZON = 700
+ARMS = ["rising", "steady", "late"]
 
 
 def _expectations() -> np.ndarray:
@@ -24,7 +36,8 @@ class Draws:
     """Replaces a generator: returns the random words that the compiled run uses for its choices."""
 
     def __init__(self, key: np.uint64) -> None:
-        self.key, self.tau = key, 0
+        self.key = key
+        self.tau = 0
 
     def random(self) -> float:
         self.tau += 1
@@ -66,7 +79,8 @@ def test_every_meta_algorithm_of_the_experiment_is_compared() -> None:
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_compiled_runs_choose_as_the_objects_do(name: str) -> None:
-    expectations, keys = _expectations(), np.array([run_key(3, "parity", run) for run in range(3)])
+    expectations = _expectations()
+    keys = np.array([run_key(3, "parity", run) for run in range(3)])
     every = np.arange(1, HORIZON + 1)
     compiled = META_ALGORITHMS[name](expectations, keys, every, xi=0.3)  # (R, T)
     for key, recorded in zip(keys, compiled, strict=True):
@@ -76,14 +90,18 @@ def test_compiled_runs_choose_as_the_objects_do(name: str) -> None:
         chosen = _choices(selector, key, expectations)
         assert len(set(chosen)) == len(ARMS)
         steps = np.diff(recorded, prepend=0.0)
-        gaps = regret.gaps(expectations)  # they identify the arm at each meta-time, since they differ within a row
+        # they identify the arm at each meta-time, since they differ within a row
+        gaps = regret.gaps(expectations)
         np.testing.assert_array_equal(np.abs(gaps - steps[:, None]).argmin(axis=1), chosen)
         np.testing.assert_allclose(recorded, regret.short_sighted(expectations, chosen), rtol=1e-12)
 
 
 def test_runs_use_only_the_draws_of_their_own_stream() -> None:
-    expectations, keys = _expectations(), np.array([run_key(3, "parity", run) for run in range(4)])
+    expectations = _expectations()
+    keys = np.array([run_key(3, "parity", run) for run in range(4)])
     run = partial(META_ALGORITHMS["ESBAS"], checkpoints=np.array([100, HORIZON]), xi=0.25)
     together = run(expectations, keys)
     assert len(np.unique(together[:, 1])) == 4
-    np.testing.assert_array_equal(together, np.concatenate([run(expectations, keys[:1]), run(expectations, keys[1:])]))
+    np.testing.assert_array_equal(
+        together, np.concatenate([run(expectations, keys[:1]), run(expectations, keys[1:])])
+    )

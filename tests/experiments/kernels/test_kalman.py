@@ -3,22 +3,26 @@
 import numpy as np
 import pytest
 
+from esbas._internal.compiling import compiled
 from esbas.bandits.kalman_filters import FILTERS, KalmanFilters, factor
-from esbas.compiling import compiled
-from esbas.kernels.counter import normal
-from esbas.kernels.kalman import Bank, draw, new_bank, observe, sample
+from esbas.experiments.kernels.counter import normal
+from esbas.experiments.kernels.kalman import Bank, draw, new_bank, observe, sample
 
 
 @pytest.mark.parametrize("arms", [1, 2, 6])
 def test_the_same_draws_give_the_same_samples_and_choices(arms):
-    rng, bank, filters = np.random.default_rng(arms), Bank(*new_bank(arms)), KalmanFilters(arms)
+    rng = np.random.default_rng(arms)
+    bank = Bank(*new_bank(arms))
+    filters = KalmanFilters(arms)
     chosen = 0
     for t in range(1500):
         reward = float(rng.normal()) + chosen * t / 500
         observe(bank, chosen, reward)
         filters.observe(chosen, reward)
-        point, normals = rng.random(), rng.standard_normal(arms)
-        samples, expected = sample(bank, draw(bank, point), normals), filters.sample(filters.draw(point), normals)
+        point = rng.random()
+        normals = rng.standard_normal(arms)
+        samples = sample(bank, draw(bank, point), normals)
+        expected = filters.sample(filters.draw(point), normals)
         assert samples.tolist() == pytest.approx(expected, rel=1e-9, abs=1e-9)
         chosen = int(samples.argmax())
         assert chosen == expected.index(max(expected))
@@ -36,7 +40,8 @@ def _play(bank, key, first, rounds, n_arms):
 
 
 def test_covariances_stay_positive_definite():
-    arms, block = 6, 5_000
+    arms = 6
+    block = 5_000
     bank = Bank(*new_bank(arms))
     for first in range(0, 100_000, block):
         _play(bank, np.uint64(7), first, block, arms)

@@ -1,12 +1,19 @@
-"""Random numbers of compiled runs: NumPy's words, and draws of the right distributions from disjoint bits of them."""
+"""Random numbers of compiled runs: NumPy's words, and distributions drawn from disjoint bits."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from esbas import seeding
-from esbas.compiling import compiled
-from esbas.kernels.fruit_grid.random import below, chance, next_word, normal, random_action, stream
+from esbas._internal.compiling import compiled
+from esbas.experiments.kernels.fruit_grid.random import (
+    below,
+    chance,
+    next_word,
+    normal,
+    random_action,
+    stream,
+)
 
 
 @compiled
@@ -20,7 +27,10 @@ def words(stream, n):
 @compiled
 def steps(stream, n):
     """The draws of `n` steps of a run."""
-    chances, actions, starts, noise = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    chances = np.empty(n)
+    actions = np.empty(n, np.int64)
+    starts = np.empty(n, np.int64)
+    noise = np.empty(n)
     for i in range(n):
         stream, word = next_word(stream)
         chances[i], actions[i], starts[i] = chance(word), random_action(word), below(word, 14)
@@ -57,7 +67,9 @@ def test_tails_beyond_the_last_layer_have_the_right_weight_and_shape(drawn):
     for tail in (noise[noise > edge], -noise[noise < -edge]):
         expected = len(noise) * stats.norm.sf(edge)
         assert abs(len(tail) - expected) < 4 * np.sqrt(expected)
-        assert stats.kstest(tail, lambda x: 1 - stats.norm.sf(x) / stats.norm.sf(edge)).pvalue > 0.01
+        assert (
+            stats.kstest(tail, lambda x: 1 - stats.norm.sf(x) / stats.norm.sf(edge)).pvalue > 0.01
+        )
 
 
 def test_chances_starts_and_actions_are_uniform(drawn):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from esbas.client import Client
-from service.serving import ARMS, serving
+from esbas.studies.client import Client
+from studies.server.serving import ARMS, serving
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from http.client import HTTPConnection
 from urllib.parse import quote, urlsplit
 
-from esbas.server.app import create_app
-from esbas.server.running import StudyServer, address_of, listen
+from esbas.studies.server.app import create_app
+from esbas.studies.server.running import StudyServer, address_of, listen
 from processes import WAIT, wait_until
 
 ARMS = ["rules", "small", "large"]
@@ -27,14 +27,14 @@ def serving(store: str, *, port: int = 0, **options) -> Iterator[str]:
 @contextlib.contextmanager
 def running_app(app, *, port: int = 0) -> Iterator[str]:
     """The same for any application."""
-    with listen("127.0.0.1", port) as place:
+    with listen("127.0.0.1", port) as listener:
         server = StudyServer(app)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:
             wait_until(lambda: server.started or not thread.is_alive(), "the start of the service")
             assert thread.is_alive()
-            yield address_of(place)
+            yield address_of(listener)
         finally:
             server.should_exit = True
             thread.join(WAIT)
@@ -42,9 +42,9 @@ def running_app(app, *, port: int = 0) -> Iterator[str]:
 
 
 def free_port() -> int:
-    with socket.socket() as place:
-        place.bind(("127.0.0.1", 0))
-        return place.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 @contextlib.contextmanager

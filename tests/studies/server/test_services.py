@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 import esbas
-from esbas.client import Client
 from esbas.errors import ServiceError, StoreError
-from esbas.server.settings import ServiceLimits
-from esbas.server.tokens import TokenFile
-from esbas.store import replay
+from esbas.studies import replay
+from esbas.studies.client import Client
+from esbas.studies.server.settings import ServiceLimits
+from esbas.studies.server.tokens import TokenFile
 from processes import WAIT, wait_until
-from service.serving import ARMS, error_of, free_port, path_of, process, send, serving
-from store.servers import postgresql
+from studies.server.serving import ARMS, error_of, free_port, path_of, process, send, serving
+from studies.servers import postgresql
 
 pytestmark = pytest.mark.services
 TOKEN = "schemathesis-0123456789"
@@ -33,13 +33,33 @@ TOKEN = "schemathesis-0123456789"
 def test_generated_requests_cause_no_server_error_and_no_undocumented_answer(store, tmp_path):
     program = Path(sys.executable).with_name("schemathesis")
     assert program.exists(), "make test-services installs schemathesis"
-    (tmp_path / "tokens.toml").write_text(f'[[token]]\nname = "a"\nscope = "write"\ntoken = "{TOKEN}"\n')
+    (tmp_path / "tokens.toml").write_text(
+        f'[[token]]\nname = "a"\nscope = "write"\ntoken = "{TOKEN}"\n'
+    )
     limits = ServiceLimits(stream_seconds=0.05, poll_seconds=0.01)
-    options = ["--checks", "all", "--exclude-checks", "positive_data_acceptance"]  # valid JSON can break rules between fields
-    options += ["--max-examples", "8", "--max-time", "45", "--no-shrink", "--no-color", "--generation-deterministic"]
+    # Valid JSON can break rules between fields.
+    options = ["--checks", "all", "--exclude-checks", "positive_data_acceptance"]
+    options += [
+        "--max-examples",
+        "8",
+        "--max-time",
+        "45",
+        "--no-shrink",
+        "--no-color",
+        "--generation-deterministic",
+    ]
     with serving(store, tokens=TokenFile(tmp_path / "tokens.toml"), limits=limits) as url:
-        command = [str(program), "run", f"{url}/openapi.json", "--header", f"Authorization: Bearer {TOKEN}", *options]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=2 * WAIT)
+        command = [
+            str(program),
+            "run",
+            f"{url}/openapi.json",
+            "--header",
+            f"Authorization: Bearer {TOKEN}",
+            *options,
+        ]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=2 * WAIT
+        )
     assert done.returncode == 0, done.stdout[-5000:]
     assert "Tested: 21" in done.stdout
 
@@ -49,8 +69,12 @@ def test_a_body_of_100_mb_is_refused_early(header, store):
     with serving(store) as url:
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), WAIT) as connection:
-            connection.sendall(b"POST /v1/studies HTTP/1.1\r\nhost: 127.0.0.1\r\n" + header + b"\r\n\r\n")
-            chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n" if b"chunked" in header else b"x" * 0x10000
+            connection.sendall(
+                b"POST /v1/studies HTTP/1.1\r\nhost: 127.0.0.1\r\n" + header + b"\r\n\r\n"
+            )
+            chunk = (
+                b"10000\r\n" + b"x" * 0x10000 + b"\r\n" if b"chunked" in header else b"x" * 0x10000
+            )
             sent = 0
             with contextlib.suppress(ConnectionError):
                 while sent < 100_000_000 and not select.select([connection], [], [], 0)[0]:
@@ -63,12 +87,17 @@ def test_a_body_of_100_mb_is_refused_early(header, store):
 
 
 class Workers:
-    """Threads that ask and tell through one client, without keys of their own, and write down what was answered."""
+    """Threads that share one client, ask and tell without keys, and note the answers."""
 
     def __init__(self, client, number):
-        self.study, self.stop = client.existing_study("killed"), threading.Event()
-        self.answers, self.told, self.failures = [], {}, []
-        self.threads = [threading.Thread(target=self.work, args=(n,), daemon=True) for n in range(number)]
+        self.study = client.existing_study("killed")
+        self.stop = threading.Event()
+        self.answers = []
+        self.told = {}
+        self.failures = []
+        self.threads = [
+            threading.Thread(target=self.work, args=(n,), daemon=True) for n in range(number)
+        ]
         for thread in self.threads:
             thread.start()
 
@@ -79,7 +108,8 @@ class Workers:
                 epoch = self.study.claim_epoch()
                 if epoch is not None:
                     self.study.epoch_ready(epoch)
-                choice, value = self.study.ask(), rng.random()
+                choice = self.study.ask()
+                value = rng.random()
                 self.answers.append((choice.number, choice.arm))
                 self.study.tell(choice, value)
                 self.told[choice.number] = value
@@ -94,16 +124,23 @@ class Workers:
 
 
 def test_a_killed_service_loses_and_doubles_nothing(store):
-    esbas.open_study(store, "killed", selector="esbas", arms=ARMS, options={"epochs": [5]}, claim_expires=0.5).close()
-    port, followed = free_port(), []
+    esbas.open_study(
+        store, "killed", selector="esbas", arms=ARMS, options={"epochs": [5]}, claim_expires=0.5
+    ).close()
+    port = free_port()
+    followed = []
     client = Client(f"http://127.0.0.1:{port}", patience=WAIT)
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(process(store, port))
         workers = Workers(client, 4)
-        follower = threading.Thread(target=lambda: follow(client.existing_study("killed"), followed), daemon=True)
+        follower = threading.Thread(
+            target=lambda: follow(client.existing_study("killed"), followed), daemon=True
+        )
         follower.start()
         for kill in range(5):
-            wait_until(lambda k=kill: workers.failures or len(workers.told) > 20 * (k + 1), "answers")
+            wait_until(
+                lambda k=kill: workers.failures or len(workers.told) > 20 * (k + 1), "answers"
+            )
             assert workers.failures == []
             os.kill(server.pid, signal.SIGKILL)
             server.wait(WAIT)
@@ -114,7 +151,11 @@ def test_a_killed_service_loses_and_doubles_nothing(store):
             history = list(study.history())
             assert replay(study).difference is None
         wait_until(lambda: len(followed) >= len(history), "all events in the stream")
-        assert [event.seq for event in followed] == [event.seq for event in history] == list(range(1, len(history) + 1))
+        assert (
+            [event.seq for event in followed]
+            == [event.seq for event in history]
+            == list(range(1, len(history) + 1))
+        )
     asked = {event.number: event.arm for event in history if event.kind == "asked"}
     assert asked == dict(workers.answers)
     assert len(asked) == len(workers.answers) == [event.kind for event in history].count("asked")
@@ -138,22 +179,26 @@ def test_a_stream_ends_when_the_service_stops(store):
         assert next(followed).seq == 1
         started = time.monotonic()
         server.send_signal(signal.SIGTERM)
-        with pytest.raises(ServiceError, match="must be reachable"):
+        with pytest.raises(ServiceError, match="cannot be reached"):
             next(followed)
         assert server.wait(WAIT) == -signal.SIGTERM
         assert time.monotonic() - started < 60
 
 
 def test_a_service_on_postgresql_survives_a_crash_of_the_database():
-    with postgresql(sync=False) as database, serving(database.url) as url, Client(url, patience=0.0) as client:
+    with (
+        postgresql(sync=False) as database,
+        serving(database.url) as url,
+        Client(url, patience=0.0) as client,
+    ):
         study = client.study("kept / ' <b>", selector="ssbas", arms=ARMS)
         choice = study.ask(key="first")
         followed = study.follow()
         assert next(followed).kind == "asked"
         database.stop()
-        with pytest.raises(StoreError, match="PostgreSQL must be reachable"):
+        with pytest.raises(StoreError, match="PostgreSQL cannot be reached"):
             study.tell(choice, 1.0, key="second")
-        with pytest.raises(StoreError, match="PostgreSQL must be reachable"):
+        with pytest.raises(StoreError, match="PostgreSQL cannot be reached"):
             next(followed)
         assert send(url, "GET", "/healthz")[0] == 503
         database.start()
@@ -173,7 +218,9 @@ def test_a_client_that_does_not_read_its_stream_is_given_up(store):
             study.ask(context=rng.random(10_000))
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), WAIT) as silent:
-            silent.sendall(f"GET {path_of('large', '/events')} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode())
+            silent.sendall(
+                f"GET {path_of('large', '/events')} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".encode()
+            )
             assert silent.recv(12) == b"HTTP/1.1 200"
             rest = path_of("large", "/events?after=120")
             assert send(url, "GET", rest)[0] == 429

@@ -2,16 +2,17 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+from esbas.cli.study.arguments import Name, Url, existing_study, read_description
 from esbas.reporting.terminal import print_table, print_text
-from esbas.store import compare
-from esbas.studies.arguments import Name, Url, existing_study, read_description
+from esbas.studies import compare
 
 
 @dataclass(frozen=True)
 class CompareSelectors:
-    """Estimate from the log of a study what another selector would have achieved, if the arms do not learn.
+    """Estimate from the log of a study what another selector would have achieved.
 
-    The log must have propensities, and every arm must have had a chance in every choice.
+    The estimate holds for arms that do not learn. The log must have propensities, and every arm
+    must have had a chance in every choice.
     """
 
     url: Url
@@ -24,13 +25,15 @@ class CompareSelectors:
     seed: int = 0
     """Seed of the other selector, and of the rounds of the log that are kept."""
     trust: bool = False
-    """Import the modules that the study names. Imported modules can run any code: docs/safety.md."""
+    """Import the modules that the study names. They can run any code: docs/safety.md."""
 
     def run(self) -> None:
         """Run `esbas study compare` with these options."""
         with existing_study(self.url, self.name, trust=self.trust) as study:
             own = study.description["selector"]
-            other = read_description(self.selector, own["arms"], stationary=own["stationary"], seed=self.seed)
+            other = read_description(
+                self.selector, own["arms"], stationary=own["stationary"], seed=self.seed
+            )
             found = compare(study, other, seed=self.seed)
         header = ["selector", "rounds", "mean value", "standard error"]
         rows = [

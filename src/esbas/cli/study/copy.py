@@ -6,9 +6,9 @@ from typing import Annotated
 
 import tyro
 
+from esbas.cli.study.arguments import Name, Url, existing_store
 from esbas.reporting.terminal import print_text
-from esbas.store import copy_study, open_store
-from esbas.studies.arguments import Name, Url, existing_store
+from esbas.studies import copy_study, open_store
 
 
 @dataclass(frozen=True)
@@ -31,4 +31,5 @@ class CopyStudy:
             source.get(self.name)  # before the target is created
             with closing(open_store(self.target)) as target:
                 events = copy_study(source, self.name, target, new_name=self.new_name)
-                print_text(f"Copied {events:,} events of {self.name!r} to {self.new_name or self.name!r} in {target.url}.")
+                copied = f"Copied {events:,} events of {self.name!r}"
+                print_text(f"{copied} to {self.new_name or self.name!r} in {target.url}.")

@@ -3,9 +3,9 @@
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
+from esbas.cli.study.arguments import Name, Url, existing_store
 from esbas.reporting.terminal import print_text
-from esbas.store import write_csv
-from esbas.studies.arguments import Name, Url, existing_store
+from esbas.studies import write_csv
 
 
 @dataclass(frozen=True)
@@ -23,4 +23,5 @@ class ExportStudy:
     def run(self) -> None:
         """Run `esbas study export` with these options."""
         with existing_store(self.url) as store:
-            print_text(f"Wrote {write_csv(store, self.name, self.out):,} events to {self.out}.")
+            events = write_csv(store, self.name, self.out)
+        print_text(f"Wrote {events:,} events to {self.out}.")

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from esbas.cli.study.arguments import Url, as_date, existing_store
 from esbas.reporting.terminal import print_table, print_text
-from esbas.studies.arguments import Url, as_date, existing_store
+
+_COUNTED = "asked", "told", "withdrawn", "expired"  # kinds of events
 
 
 @dataclass(frozen=True)
@@ -16,13 +18,15 @@ class ListStudies:
     def run(self) -> None:
         """Run `esbas study list` with these options."""
         with existing_store(self.url) as store:
-            rows = []
+            rows: list[list[object]] = []
             for study in store.studies():
-                counts, selector = store.counts(study.id), study.description["selector"]
-                numbers = [counts.get(kind, 0) for kind in ("asked", "told", "withdrawn", "expired")]
-                rows.append([study.name, selector["name"], len(selector["arms"]), *numbers, as_date(study.created)])
+                counts = store.counts(study.id)
+                selector = study.description["selector"]
+                numbers = [counts.get(kind, 0) for kind in _COUNTED]
+                about = [study.name, selector["name"], len(selector["arms"])]
+                rows.append([*about, *numbers, as_date(study.created)])
             if rows:
-                header = ["study", "selector", "arms at first", "asked", "told", "withdrawn", "expired", "created (UTC)"]
+                header = ["study", "selector", "arms at first", *_COUNTED, "created (UTC)"]
                 print_table(f"Studies in {store.url}", header, rows)
             else:
                 print_text(f"There are no studies in {store.url}: esbas study create creates one.")

@@ -2,10 +2,10 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+from esbas.cli.study.arguments import Name, Url, existing_study
 from esbas.errors import StudyError
 from esbas.reporting.terminal import print_text
-from esbas.store import replay
-from esbas.studies.arguments import Name, Url, existing_study
+from esbas.studies import replay
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class ReplayStudy:
     """The name of the study."""
     _: KW_ONLY
     trust: bool = False
-    """Import the modules that the study names. Imported modules can run any code: docs/safety.md."""
+    """Import the modules that the study names. They can run any code: docs/safety.md."""
 
     def run(self) -> None:
         """Run `esbas study replay` with these options."""

@@ -2,14 +2,15 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+from esbas.cli.study.arguments import Name, Url, as_date, existing_study
 from esbas.reporting.terminal import print_table, print_text
-from esbas.studies.arguments import Name, Url, as_date, existing_study
-from esbas.training.options import join_options
+from esbas.specs.options import join_options
+from esbas.studies import Study
 
 
 @dataclass(frozen=True)
 class ShowStudy:
-    """Show a study: its selector, its arms, and what the next choice, or an earlier one, depends on."""
+    """Show a study: its selector, its arms, and what a choice depends on."""
 
     url: Url
     """sqlite:///FILE, the path of a file, or postgresql://user:password@host/database."""
@@ -19,24 +20,39 @@ class ShowStudy:
     choice: int | None = None
     """Explain this choice, by its number. Default: the next one."""
     trust: bool = False
-    """Import the modules that the study names. Imported modules can run any code: docs/safety.md."""
+    """Import the modules that the study names. They can run any code: docs/safety.md."""
 
     def run(self) -> None:
         """Run `esbas study show` with these options."""
         with existing_study(self.url, self.name, trust=self.trust) as study:
-            selector, counts = study.description["selector"], study.counts()
-            listed = ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in sorted(counts.items()))
+            selector = study.description["selector"]
+            text = join_options(selector["name"], selector["options"])
             print_text(
                 f"Study {study.name!r} in {study.store.url}",
-                f"Selector: {join_options(selector['name'], selector['options'])}, seed {selector['seed']}, epoch {study.epoch}",
-                f"Events: {listed or 'none'}; {len(study.open_choices):,} open",
+                f"Selector: {text}, seed {selector['seed']}, epoch {study.epoch}",
+                f"Events: {_events(study)}; {len(study.open_choices):,} open",
             )
             explained = study.explain(self.choice)
-            columns = list(dict.fromkeys(column for row in explained.values() for column in row))
-            rows = [[arm, *(row.get(column, "") for column in columns)] for arm, row in explained.items()]
-            title = "What the next choice depends on"
-            if self.choice is not None:
-                asked = study.events_of(self.choice)["asked"]
-                chance = "unknown" if asked.propensity is None else f"{asked.propensity:.3g}"
-                title = f"Choice {self.choice} was {asked.arm!r} at {as_date(asked.at)} UTC (propensity {chance}); it depended on"
-            print_table(title, ["arm", *columns], rows)
+            columns: list[str] = []
+            for row in explained.values():
+                columns += [column for column in row if column not in columns]
+            rows: list[list[object]] = []
+            for arm, row in explained.items():
+                rows.append([arm, *(row.get(column, "") for column in columns)])
+            print_table(self._title(study), ["arm", *columns], rows)
+
+    def _title(self, study: Study) -> str:
+        if self.choice is None:
+            return "What the next choice depends on"
+        asked = study.events_of(self.choice)["asked"]
+        chance = "unknown" if asked.propensity is None else f"{asked.propensity:.3g}"
+        chosen = f"Choice {self.choice} was {asked.arm!r} at {as_date(asked.at)} UTC"
+        return f"{chosen} (propensity {chance}); it depended on"
+
+
+def _events(study: Study) -> str:
+    """Return how many events of each kind there are, in words."""
+    listed: list[str] = []
+    for kind, count in sorted(study.counts().items()):
+        listed.append(f"{count:,} {kind.replace('_', ' ')}")
+    return ", ".join(listed) or "none"

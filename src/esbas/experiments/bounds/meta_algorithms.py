@@ -1,16 +1,39 @@
-"""The meta-algorithms that are compared, as compiled runs with the default parameters of their bandits."""
+"""The meta-algorithms that are compared: compiled runs with the bandits' default parameters."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from esbas.bandits import D3RB, ED2RB, SWUCB, UCB1, DiscountedUCB, Exp3, Exp3S, Rexp3, RLessUCB, SlidingUCB, SWUCBSharp, Window
+from esbas.bandits import (
+    D3RB,
+    ED2RB,
+    SWUCB,
+    UCB1,
+    DiscountedUCB,
+    Exp3,
+    Exp3S,
+    Rexp3,
+    RLessUCB,
+    SlidingUCB,
+    SWUCBSharp,
+    Window,
+)
 from esbas.bandits.discounted import Discounted
-from esbas.kernels.bounds import balancing_regrets, discounted_regrets, exp3_regrets, rising_regrets, ucb_regrets, window_regrets
-from esbas.kernels.bounds.play import Floats, Integers, Keys
+from esbas.experiments.kernels.bounds import (
+    balancing_regrets,
+    discounted_regrets,
+    exp3_regrets,
+    rising_regrets,
+    ucb_regrets,
+    window_regrets,
+)
+from esbas.experiments.kernels.bounds.play import Floats, Integers, Keys
 
 Run = Callable[..., Floats]
-"""Called as run(expectations (T, K), keys (R,), checkpoints (C,), xi=...): the short-sighted regret, (R, C)."""
+"""Takes expectations (T, K), keys (R,), checkpoints (C,) and xi=...
+
+It returns the short-sighted regret, (R, C).
+"""
 
 
 def _ucb(*, restarts: bool) -> Run:
@@ -53,7 +76,9 @@ def _balancing(bandit: type[D3RB] | type[ED2RB]) -> Run:
     def run(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
         del xi
         made = bandit(expectations.shape[1])
-        return balancing_regrets(expectations, keys, checkpoints, made.d_min, made.c, made.delta, isinstance(made, ED2RB))
+        return balancing_regrets(
+            expectations, keys, checkpoints, made.d_min, made.c, made.delta, isinstance(made, ED2RB)
+        )
 
     return run
 
@@ -61,9 +86,11 @@ def _balancing(bandit: type[D3RB] | type[ED2RB]) -> Run:
 def _rising(expectations: Floats, keys: Keys, checkpoints: Integers, *, xi: float) -> Floats:
     del xi
     bandit = RLessUCB(expectations.shape[1])
+    parameters = (bandit.epsilon, bandit.alpha, bandit.sigma)
     blocks = np.split(keys, range(25, len(keys), 25))  # it stores all rewards: fewer runs at a time
-    parameters = bandit.epsilon, bandit.alpha, bandit.sigma
-    return np.concatenate([rising_regrets(expectations, block, checkpoints, *parameters) for block in blocks])
+    return np.concatenate(
+        [rising_regrets(expectations, block, checkpoints, *parameters) for block in blocks]
+    )
 
 
 META_ALGORITHMS: dict[str, Run] = {
@@ -80,4 +107,7 @@ META_ALGORITHMS: dict[str, Run] = {
     "ED2RB": _balancing(ED2RB),
     "R-less-UCB": _rising,
 }
-"""ξ is used by ESBAS, SSBAS and UCB1; the others have their own parameters. With all but ESBAS, learners learn all the time."""
+"""ξ is used by ESBAS, SSBAS and UCB1; the others have their own parameters.
+
+With all but ESBAS, learners learn all the time.
+"""

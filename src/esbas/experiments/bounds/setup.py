@@ -1,6 +1,7 @@
 """What is compared: meta-algorithms on pairs of synthetic learners.
 
-The expected return of a synthetic learner's policy is a given function of the number of trajectories that it was learnt from.
+The expected return of a synthetic learner's policy is a given function of the number of
+trajectories that it was learnt from.
 """
 
 from dataclasses import dataclass
@@ -16,20 +17,30 @@ Integers = NDArray[np.int64]
 
 LIMIT = 0.75  # expected return of the best learner in the limit
 SHORTFALL = 0.1  # how far the best learner is below the limit before the first trajectory
-WIDE, NARROW = 0.6, 0.1  # the initial gap: wide where the bandit should distinguish the arms, narrow where it cannot
-DELAY = 4096  # trajectories before a wide gap starts to close, so that it is still larger than the noise at the horizon
+# The initial gap: wide where the bandit should distinguish the arms, narrow where it cannot.
+WIDE = 0.6
+NARROW = 0.1
+# Trajectories before a wide gap starts to close, so that it is still larger than the noise at the
+# horizon.
+DELAY = 4096
 
 
 @dataclass(frozen=True)
 class SyntheticLearner:
-    """Expected return after n trajectories: limit - Σ amplitude (1 + n / delay)^-exponent; returns are 0 or 1."""
+    """A learner whose expected return is known; its returns are 0 or 1.
+
+    After n trajectories the expectation is limit - Σ amplitude (1 + n / delay)^-exponent.
+    """
 
     limit: float
     terms: tuple[tuple[float, float, float], ...]  # amplitude, delay, exponent
 
     def __call__(self, trajectories: ArrayLike) -> Floats:
         n = np.asarray(trajectories, np.float64)
-        return np.asarray(self.limit - sum(a * (1.0 + n / delay) ** -c for a, delay, c in self.terms), np.float64)
+        shortfall = sum(
+            amplitude * (1.0 + n / delay) ** -exponent for amplitude, delay, exponent in self.terms
+        )
+        return np.asarray(self.limit - shortfall, np.float64)
 
 
 @dataclass(frozen=True)
@@ -58,30 +69,45 @@ class Regime:
         return max(learner.limit for learner in self.learners)
 
     def online(self, horizon: int) -> Floats:
-        """(T, K): expectations if learners learn after every trajectory: at meta-time τ from τ - 1 trajectories."""
+        """Return expectations if learners learn after every trajectory, (T, K).
+
+        At meta-time τ they have learnt from τ - 1 trajectories.
+        """
         return self._after(np.arange(horizon))
 
     def frozen(self, horizon: int) -> Floats:
-        """(T, K): expectations with ESBAS: in epoch β, which starts at meta-time 2^β, from 2^β - 1 trajectories."""
-        return self._after((1 << epochs_of(np.arange(1, horizon + 1))) - 1)
+        """Return expectations with ESBAS, (T, K).
+
+        In epoch β, which starts at meta-time 2^β, learners have learnt from the 2^β - 1
+        trajectories before it.
+        """
+        epochs = epochs_of(np.arange(1, horizon + 1))
+        return self._after((1 << epochs) - 1)
 
     def _after(self, trajectories: Integers) -> Floats:
         return np.stack([learner(trajectories) for learner in self.learners], axis=1)
 
 
 def epochs_of(times: Integers) -> Integers:
-    """The epoch of each meta-time: ⌊log2 τ⌋, exactly."""
-    return np.frexp(times.astype(np.float64))[1].astype(np.int64) - 1
+    """Return the epoch of each meta-time: ⌊log2 τ⌋, exactly."""
+    _, exponents = np.frexp(times.astype(np.float64))
+    return exponents.astype(np.int64) - 1
 
 
 def two_learners(gap: float, own: float, *, compared: bool = False) -> Regime:
-    """The best learner is T^-own below the limit, the other T^-gap more. The better arm comes second: ties go to the worse."""
-    best = (SHORTFALL, 1.0, own)
+    """Return a regime: the best learner is T^-own below the limit, the other T^-gap more.
+
+    The better learner comes second: ties go to the worse one.
+    """
+    shortfall = (SHORTFALL, 1.0, own)
+    best = SyntheticLearner(LIMIT, (shortfall,))
     if gap == 0:
-        other = SyntheticLearner(LIMIT - WIDE, (best,))
+        other = SyntheticLearner(LIMIT - WIDE, (shortfall,))
+    elif gap < 0.5:
+        other = SyntheticLearner(LIMIT, (shortfall, (WIDE, DELAY, gap)))
     else:
-        other = SyntheticLearner(LIMIT, (best, (WIDE, DELAY, gap) if gap < 0.5 else (NARROW, 1.0, gap)))
-    return Regime(f"gap-{gap:g}-own-{own:g}", (other, SyntheticLearner(LIMIT, (best,))), gap, own, compared)
+        other = SyntheticLearner(LIMIT, (shortfall, (NARROW, 1.0, gap)))
+    return Regime(f"gap-{gap:g}-own-{own:g}", (other, best), gap, own, compared)
 
 
 CROSSING = Regime(
@@ -95,24 +121,43 @@ CROSSING = Regime(
 """A fast learner with a low limit is overtaken by a slow one after 36,000 trajectories."""
 
 TABLE_1 = (
-    *(two_learners(gap, 1.0, compared=True) for gap in (0.0, 0.2, 0.35, 0.5, 0.6, 0.8, 1.0)),
+    two_learners(0.0, 1.0, compared=True),
+    two_learners(0.2, 1.0, compared=True),
+    two_learners(0.35, 1.0, compared=True),
+    two_learners(0.5, 1.0, compared=True),
+    two_learners(0.6, 1.0, compared=True),
+    two_learners(0.8, 1.0, compared=True),
+    two_learners(1.0, 1.0, compared=True),
     two_learners(0.0, 0.5),
     two_learners(0.2, 0.5),  # c† < 1 - c*
     two_learners(0.35, 0.8),  # c† >= 1 - c*
     two_learners(0.6, 0.8),
     two_learners(0.8, 0.9),
 )
-"""Every cell of the paper's table. In the last column the gap closes no faster than the best learner converges: c* >= c†."""
+"""Every cell of the paper's table.
+
+In the last column the gap closes no faster than the best learner converges: c* >= c†.
+"""
 
 BEYOND = (two_learners(0.8, 0.5), two_learners(1.0, 0.5))
-"""The gap closes faster than the learners converge: c* < c†. The table assumes that this does not happen."""
+"""The gap closes faster than the learners converge, c* < c†.
+
+The table assumes that this does not happen.
+"""
 
 REGIMES = {regime.name: regime for regime in (*TABLE_1, *BEYOND, CROSSING)}
 
 
 def checkpoints(horizon: int) -> Integers:
-    """Meta-times at which regrets are recorded: four per doubling, the end of each epoch, and the horizon."""
-    require(horizon >= 256 and horizon & (horizon - 1) == 0, "horizon is a power of two from 256 on", horizon=horizon)
+    """Return the meta-times at which regrets are recorded.
+
+    These are four per doubling, the end of each epoch, and the horizon.
+    """
+    power_of_two = horizon & (horizon - 1) == 0
+    require(
+        horizon >= 256 and power_of_two,
+        f"`horizon` must be a power of two and at least 256, but got {horizon!r}.",
+    )
     doublings = horizon.bit_length() - 1
     spread = np.floor(2.0 ** (np.arange(4 * doublings + 1) / 4)).astype(np.int64)
     ends = (1 << np.arange(1, doublings + 1)) - 1
@@ -120,8 +165,15 @@ def checkpoints(horizon: int) -> Integers:
 
 
 @dataclass(frozen=True)
-class Method:
-    """A meta-algorithm with its parameters: its name in tables, its key in META_ALGORITHMS, its ξ, and the number of runs."""
+class MetaAlgorithm:
+    """A meta-algorithm with its parameters.
+
+    Attributes:
+        name: its name in tables.
+        algorithm: its key in `META_ALGORITHMS`.
+        xi: its ξ.
+        runs: the number of its runs in a regime.
+    """
 
     name: str
     algorithm: str
@@ -134,11 +186,18 @@ class Method:
         return self.algorithm == "ESBAS"
 
     def plays(self, regime: Regime) -> bool:
-        """ESBAS plays in every regime, a rival only in those in which rivals are compared."""
+        """Return whether it plays in this regime.
+
+        ESBAS plays in every regime, a rival only in those in which rivals are compared.
+        """
         return self.frozen or regime.compared
 
 
-def compared_methods(*, runs: int, rival_runs: int, xi: float, safe_xi: float) -> list[Method]:
-    """ESBAS with both values of ξ, then the rivals."""
-    own = [Method(f"ESBAS, ξ = {value:g}", "ESBAS", value, runs) for value in dict.fromkeys((xi, safe_xi))]
-    return own + [Method(name, name, xi, rival_runs) for name in META_ALGORITHMS if name != "ESBAS"]
+def compared_methods(
+    *, runs: int, rival_runs: int, xi: float, safe_xi: float
+) -> list[MetaAlgorithm]:
+    """Return ESBAS with both values of ξ, then the rivals."""
+    values = [xi] if xi == safe_xi else [xi, safe_xi]
+    own = [MetaAlgorithm(f"ESBAS, ξ = {value:g}", "ESBAS", value, runs) for value in values]
+    rivals = [name for name in META_ALGORITHMS if name != "ESBAS"]
+    return own + [MetaAlgorithm(name, name, xi, rival_runs) for name in rivals]

@@ -6,16 +6,21 @@ from functools import partial
 import numpy as np
 
 from esbas.experiments.bounds.meta_algorithms import META_ALGORITHMS
-from esbas.experiments.bounds.setup import REGIMES, Floats, Method, Regime, checkpoints
+from esbas.experiments.bounds.setup import REGIMES, Floats, MetaAlgorithm, Regime, checkpoints
+from esbas.experiments.kernels.counter import run_key
 from esbas.experiments.options import SweepOptions
-from esbas.kernels.counter import run_key
 from esbas.reporting import Results
 
 BLOCK = 100  # runs that are computed in lockstep and stored together
 
 
-def block(method: Method, regime: Regime, horizon: int, seed: int, first: int, last: int) -> dict[str, Floats]:
-    """Runs first, ..., last - 1. Run number r has the same random numbers under every meta-algorithm."""
+def block(
+    method: MetaAlgorithm, regime: Regime, horizon: int, seed: int, first: int, last: int
+) -> dict[str, Floats]:
+    """Return the regrets of the runs first, ..., last - 1.
+
+    Run number r has the same random numbers under every meta-algorithm.
+    """
     expectations = regime.frozen(horizon) if method.frozen else regime.online(horizon)
     keys = np.array([run_key(seed, "bounds", regime.name, run) for run in range(first, last)])
     run = META_ALGORITHMS[method.algorithm]
@@ -23,13 +28,16 @@ def block(method: Method, regime: Regime, horizon: int, seed: int, first: int, l
 
 
 def run_sweep(
-    options: SweepOptions, results: Results, methods: Sequence[Method], *, horizon: int
+    options: SweepOptions, results: Results, methods: Sequence[MetaAlgorithm], *, horizon: int
 ) -> Mapping[tuple[str, str], Floats]:
-    """The short-sighted regret at the checkpoints, (R, C), by regime and name of the method."""
-    parts, owners = {}, {}
+    """Return the short-sighted regret at the checkpoints, (R, C), by regime and method."""
+    parts = {}
+    owners = {}
     for regime in REGIMES.values():
         for method in methods:
-            for first in range(0, method.runs if method.plays(regime) else 0, BLOCK):
+            if not method.plays(regime):
+                continue
+            for first in range(0, method.runs, BLOCK):
                 part = f"{_slug(method)}-{regime.name}-{first:05d}"
                 last = min(first + BLOCK, method.runs)
                 parts[part] = partial(block, method, regime, horizon, options.seed, first, last)
@@ -41,6 +49,6 @@ def run_sweep(
     return {owner: np.concatenate(blocks) for owner, blocks in gathered.items()}
 
 
-def _slug(method: Method) -> str:
+def _slug(method: MetaAlgorithm) -> str:
     name = method.algorithm.lower().replace("#", "sharp").replace(".", "")
     return f"{name}-xi-{method.xi:g}" if method.frozen else name

@@ -1,4 +1,7 @@
-"""The protocol: tasks, portfolios, budgets, selectors and seeds, read from `protocol.toml`. Everything that decides a result."""
+"""The protocol: everything that decides a result, read from `protocol.toml`.
+
+These are tasks, portfolios, budgets, selectors and seeds.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,18 +9,24 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from esbas import schema
-from esbas.errors import InvalidValueError, require, unknown
-from esbas.files import read_file
-from esbas.schema import AnyOf, Number
-from esbas.training.options import error_context
-from esbas.training.portfolios.members import read_members
-from esbas.training.portfolios.recipe import Recipe, read_toml
+from esbas._internal import schema
+from esbas._internal.files import read_file
+from esbas._internal.schema import AnyOf, Number
+from esbas.errors import require, unknown
+from esbas.specs.options import error_context
+from esbas.specs.portfolios.learner_tables import read_learner_tables
+from esbas.specs.portfolios.recipe import Recipe, read_toml
 
-CONFIRMATORY, DEVELOPMENT, ABLATION = KINDS = "confirmatory", "development", "ablation"
-_POSITIVE, _FRACTION = Number(min=1, whole=True), Number(min=0, max=1)
+CONFIRMATORY = "confirmatory"
+DEVELOPMENT = "development"
+ABLATION = "ablation"
+KINDS = (CONFIRMATORY, DEVELOPMENT, ABLATION)
+
+# The shape of the file: see `schema.check`.
+_POSITIVE = Number(min=1, whole=True)
+_FRACTION = Number(min=0, max=1)
 _TABLE = {str: object}
-_PORTFOLIO = {"common": _TABLE, "member": [_TABLE], "bad": str, "default": str, "replay": _TABLE}
+_PORTFOLIO = {"common": _TABLE, "learner": [_TABLE], "bad": str, "default": str, "replay": _TABLE}
 _TASK = {
     "name": str,
     "kind": str,
@@ -56,7 +65,6 @@ _PROTOCOL = {
     "recommended": str,
     "chance": str,
     "selectors": {str: str},
-    "tried": {str: str},
     "quick": _QUICK,
     "portfolio": {str: _TABLE},
     "task": [_TABLE],
@@ -65,28 +73,33 @@ _PROTOCOL = {
 
 @dataclass(frozen=True, kw_only=True)
 class PortfolioSpec:
-    """The members of a portfolio as tables, the options of their replay memory, and two members with a role."""
+    """The learners of a portfolio as tables, the options of their replay memory, and two roles."""
 
-    members: tuple[Mapping[str, Any], ...]
+    learners: tuple[Mapping[str, Any], ...]
     replay: Mapping[str, Any]
-    bad: str  # the member that chance is also reported without; "": none
-    default: str  # the member that is also trained with more updates
+    bad: str  # the learner that chance is also reported without; "": none
+    default: str  # the learner that is also trained with more updates
 
     @property
     def names(self) -> tuple[str, ...]:
         return self.recipe().names
 
     def check(self) -> None:
-        """Raise an error unless the members can be read and have the names in the roles. Imports what the members need."""
-        for role in filter(None, (self.bad, self.default)):
-            if role not in self.names:
-                raise unknown("member", role, self.names)
+        """Raise an error unless the learners can be read and have the names in the roles.
+
+        It imports what the learners need.
+        """
+        names = self.names
+        for role in (self.bad, self.default):
+            if role and role not in names:
+                raise unknown("learner", role, names)
 
     def recipe(self, names: Sequence[str] | None = None) -> Recipe:
-        """The members with these names, or all of them."""
-        specs = read_members(self.members, source="the portfolio")
-        chosen = specs if names is None else tuple(member for member in specs if member.name in names)
-        return Recipe("", chosen, dict(self.replay))
+        """Return the learners with these names, or all of them."""
+        specs = read_learner_tables(self.learners, source="the portfolio")
+        if names is not None:
+            specs = tuple(learner for learner in specs if learner.name in names)
+        return Recipe("", specs, dict(self.replay))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,16 +109,19 @@ class Task:
     Attributes:
         name: of the task, also in file names.
         kind: "confirmatory", "development" or "ablation".
-        env, wrappers: see `esbas.training.make_task`.
+        env, wrappers: see `esbas.training.make_env`.
         steps: the budget in environment steps.
         seeds: runs of each method; 0: as many as on other tasks.
-        threshold: the mean return that the best member alone must reach in the last fifth of its run, or the task does not count.
+        threshold: the mean return that the best learner alone must reach in the last fifth of its
+            run, or the task does not count.
         final_episodes: greedy episodes on fresh seeds at the end of a run.
-        portfolio: the members.
-        tuned: a member with the tuned hyperparameters of another project; its `wrappers` replace those of the task.
+        portfolio: the learners.
+        tuned: a learner with the tuned hyperparameters of another project; its `wrappers` replace
+            those of the task.
         methods: the methods that run on this task; None: all that apply.
-        share_data: whether members learn from the episodes of all.
-        evaluate_all: whether all members are evaluated at the end, not only the one that was in control.
+        share_data: whether learners learn from the episodes of all.
+        evaluate_all: whether all learners are evaluated at the end, not only the one that was in
+            control.
         about: what an ablation asks.
     """
 
@@ -139,7 +155,6 @@ class Protocol:
         random_steps: environment steps with random actions, for the zero of the scale.
         recommended, chance: the names of two selectors.
         selectors: by name, as in `esbas train --selector`.
-        tried: more selectors, for tasks that name them in `methods`.
         tasks: by name.
         quick: seeds, share of the steps, tasks and methods of a quick look.
     """
@@ -154,40 +169,52 @@ class Protocol:
     recommended: str
     chance: str
     selectors: Mapping[str, str]
-    tried: Mapping[str, str]
     tasks: Mapping[str, Task]
     quick: Mapping[str, Any]
 
     def of_kind(self, *kinds: str) -> list[str]:
-        """The names of the tasks of these kinds."""
+        """Return the names of the tasks of these kinds."""
         return [name for name, task in self.tasks.items() if task.kind in kinds]
 
 
 def read_protocol(path: Path | None = None) -> Protocol:
-    """The protocol in this file; by default that of the package."""
+    """Read the protocol in this file; by default that of the package."""
     if path is None:
-        source, text = "the protocol", resources.files(__package__).joinpath("protocol.toml").read_text("utf-8")
+        source = "the protocol"
+        text = resources.files(__package__).joinpath("protocol.toml").read_text("utf-8")
     else:
-        source, text = f"the protocol {str(path)!r}", read_file(path).decode("utf-8", "replace")
-    tables: dict[str, Any] = {"tried": {}} | read_toml(text, source=source)
+        source = f"the protocol {str(path)!r}"
+        text = read_file(path).decode("utf-8", "replace")
+    tables = read_toml(text, source=source)
     with error_context(source):
         schema.check(tables, _PROTOCOL, source, remedy="fix the file")
-        portfolios = {name: _portfolio(name, table) for name, table in tables.pop("portfolio").items()}
-        tasks = [_task(table, portfolios) for table in tables.pop("task")]
-        names = [task.name for task in tasks]
-        require(len(set(names)) == len(names), "tasks have different names", "rename one", tasks=names)
+        portfolios = {}
+        for name, table in tables.pop("portfolio").items():
+            portfolios[name] = _portfolio(name, table)
+        tasks: dict[str, Task] = {}
+        for table in tables.pop("task"):
+            task = _task(table, portfolios)
+            require(
+                task.name not in tasks,
+                f"Tasks must have different names, but two are called {task.name!r}: rename one.",
+            )
+            tasks[task.name] = task
         for role in ("recommended", "chance"):
             if tables[role] not in tables["selectors"]:
                 raise unknown("selector", tables[role], tables["selectors"])
-    return Protocol(tasks=dict(zip(names, tasks, strict=True)), **tables)
+    return Protocol(tasks=tasks, **tables)
 
 
 def _portfolio(name: str, table: Mapping[str, Any]) -> PortfolioSpec:
-    where = f"the portfolio {name!r}"
-    full: dict[str, Any] = {"common": {}, "bad": "", "replay": {}} | dict(table)
-    schema.check(full, _PORTFOLIO, where, remedy="fix the file")
-    members = tuple(full["common"] | member for member in full["member"])
-    return PortfolioSpec(members=members, replay=full["replay"], bad=full["bad"], default=full["default"])
+    defaults: dict[str, Any] = {"common": {}, "bad": "", "replay": {}}
+    full = defaults | dict(table)
+    schema.check(full, _PORTFOLIO, f"the portfolio {name!r}", remedy="fix the file")
+    return PortfolioSpec(
+        learners=tuple(full["common"] | own for own in full["learner"]),
+        replay=full["replay"],
+        bad=full["bad"],
+        default=full["default"],
+    )
 
 
 def _task(table: Mapping[str, Any], portfolios: Mapping[str, PortfolioSpec]) -> Task:
@@ -197,8 +224,13 @@ def _task(table: Mapping[str, Any], portfolios: Mapping[str, PortfolioSpec]) -> 
         raise unknown("kind of task", full["kind"], KINDS)
     if full["portfolio"] not in portfolios:
         raise unknown("portfolio", full["portfolio"], portfolios)
-    if not full["name"].replace("-", "").isalnum():
-        raise InvalidValueError(f"the name of a task must be letters, digits and dashes, but is {full['name']!r}: rename it")
-    methods = None if full["methods"] is None else tuple(full["methods"])
-    changed = {"portfolio": portfolios[full["portfolio"]], "wrappers": tuple(full["wrappers"]), "methods": methods}
-    return Task(**(full | changed))
+    require(
+        full["name"].replace("-", "").isalnum(),
+        "The name of a task must have letters, digits and dashes only,"
+        f" but got {full['name']!r}: rename it.",
+    )
+    full["portfolio"] = portfolios[full["portfolio"]]
+    full["wrappers"] = tuple(full["wrappers"])
+    if full["methods"] is not None:
+        full["methods"] = tuple(full["methods"])
+    return Task(**full)

@@ -1,4 +1,7 @@
-"""Learners for ablations: one that learns from its own episodes only, and one that is good in a part of the states."""
+"""Learners for ablations.
+
+One learns from its own episodes only, the other is good in a part of the states.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +15,19 @@ from esbas.trajectory import Transition
 
 
 class OwnData:
-    """A learner that ignores the episodes of others. It learns from an episode if its policy was started for it."""
+    """A learner that ignores the episodes of others.
+
+    It learns from an episode if its policy was started for it.
+    """
 
     stationary = False
 
     def __init__(self, learner: Any) -> None:
-        self.name, self.learner, self._acting = learner.name, learner, False
-        self.observation_space, self.action_space = learner.observation_space, learner.action_space
+        self.name = learner.name
+        self.learner = learner
+        self._acting = False
+        self.observation_space = learner.observation_space
+        self.action_space = learner.action_space
 
     def policy(self) -> "_Started":
         return _Started(self, self.learner.policy())
@@ -32,7 +41,7 @@ class OwnData:
             self._acting = not (transition.terminated or transition.truncated)
 
     def began(self) -> None:
-        """The next episode is its own."""
+        """Note that the next episode is its own."""
         self._acting = True
 
 
@@ -40,15 +49,18 @@ class _Started:
     """A policy that reports the start of an episode."""
 
     def __init__(self, owner: OwnData, policy: Policy) -> None:
-        self._owner, self._policy = owner, policy
+        self._owner = owner
+        self._policy = policy
 
     def act(self, observation: Any, rng: np.random.Generator) -> Any:
         return self._policy.act(observation, rng)
 
     def start(self) -> Policy:
         self._owner.began()
-        begin = getattr(self._policy, "start", None)
-        return self._policy if begin is None else begin() or self._policy
+        start = getattr(self._policy, "start", None)
+        if start is None:
+            return self._policy
+        return start() or self._policy
 
 
 class Specialist(TabularQ):
@@ -56,9 +68,9 @@ class Specialist(TabularQ):
 
     Args:
         name: the name of the learner.
-        observation_space, action_space: of the task, discrete.
+        observation_space, action_space: of the environment, discrete.
         own: the first of its own states, and the first one after them.
-        rate, gamma, epsilon: see `TabularQ`.
+        learning_rate, gamma, epsilon: see `TabularQ`.
     """
 
     def __init__(
@@ -68,12 +80,17 @@ class Specialist(TabularQ):
         observation_space: Any,
         action_space: Any,
         own: Sequence[int],
-        rate: float = 0.1,
+        learning_rate: float = 0.1,
         gamma: float = 0.99,
         epsilon: float = 0.1,
     ) -> None:
         super().__init__(
-            name, states=int(observation_space.n), actions=int(action_space.n), rate=rate, gamma=gamma, epsilon=epsilon
+            name,
+            states=int(observation_space.n),
+            actions=int(action_space.n),
+            learning_rate=learning_rate,
+            gamma=gamma,
+            epsilon=epsilon,
         )
         self._own = range(*own)
 
@@ -88,13 +105,16 @@ class _PartlyRandom:
     """A policy that draws actions uniformly outside a range of states."""
 
     def __init__(self, policy: Policy, own: range, actions: int) -> None:
-        self._policy, self._own, self._actions = policy, own, actions
+        self._policy = policy
+        self._own = own
+        self._actions = actions
 
     def act(self, observation: Any, rng: np.random.Generator) -> Any:
-        inside = int(observation) in self._own
-        return self._policy.act(observation, rng) if inside else int(rng.integers(self._actions))
+        if int(observation) in self._own:
+            return self._policy.act(observation, rng)
+        return int(rng.integers(self._actions))
 
 
 def separate(learners: Sequence[Learner]) -> list[Learner]:
-    """Learners that share no data."""
+    """Return learners that share no data."""
     return [OwnData(learner) for learner in learners]

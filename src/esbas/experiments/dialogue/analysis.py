@@ -1,4 +1,7 @@
-"""The paper's table from the outcomes: relative pseudo-regrets with paired intervals, compared with the paper."""
+"""The paper's table from the outcomes, compared with the paper.
+
+It has relative pseudo-regrets with paired intervals.
+"""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -16,8 +19,16 @@ from esbas.experiments.dialogue.sweep import EpochSums, Outcomes, alone
 from esbas.reporting import Estimate, estimate, estimates
 
 Floats = NDArray[np.float64]
-WORSE, BETTER, AS_GOOD = "worse", "better", "as good"
-YES, READING, NO = "yes", "reading only", "no"
+
+# How a selector compares with another one or with a learner.
+WORSE = "worse"
+BETTER = "better"
+AS_GOOD = "as good"
+
+# Whether the paper's number and ours agree.
+YES = "yes"
+READING = "reading only"
+NO = "no"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,22 +37,29 @@ class RowResult:
 
     row: TableRow
     outcome: EpochSums
-    best: str  # the algorithm with the largest mean return alone, over all runs
+    best: str  # the learner with the largest mean return alone, over all runs
     worst: str
-    against_best: Floats  # (R, epochs): return of the best algorithm alone minus return of ESBAS, run by run
+    against_best: Floats  # (R, epochs): return of the best learner alone minus that of ESBAS
     against_worst: Floats  # (R, epochs)
     shared: EpochSums | None = None  # the same runs with shared evidence
 
     @property
     def difference(self) -> Estimate | None:
-        """The return of ESBAS minus that with shared evidence, summed over a run: negative if shared evidence is better."""
-        return None if self.shared is None else estimate(self.outcome.totals - self.shared.totals)
+        """The return of ESBAS minus that with shared evidence, summed over a run.
+
+        It is negative if shared evidence is better.
+        """
+        if self.shared is None:
+            return None
+        return estimate(self.outcome.totals - self.shared.totals)
 
     @property
     def shared_reading(self) -> str | None:
         """Whether shared evidence is better or worse than ESBAS, or as good."""
         difference = self.difference
-        return None if difference is None else _reading(difference.mean, difference.ci95)
+        if difference is None:
+            return None
+        return _reading(difference.mean, difference.ci95)
 
     @property
     def paper(self) -> Paper | None:
@@ -50,50 +68,66 @@ class RowResult:
 
     @property
     def w_best(self) -> Estimate:
-        """The relative pseudo-regret: positive if the best algorithm alone has a larger return."""
+        """The relative pseudo-regret: positive if the best learner alone has a larger return."""
         return estimate(self.against_best.sum(axis=1))
 
     @property
     def w_worst(self) -> Estimate:
-        """The regret relative to the worst algorithm alone: negative if ESBAS has a larger return."""
+        """The regret relative to the worst learner alone: negative if ESBAS has a larger return."""
         return estimate(self.against_worst.sum(axis=1))
 
     @property
     def reading(self) -> str:
-        """The colour in the paper: red if ESBAS is worse than the best algorithm alone, green if better, otherwise none."""
+        """The color in the paper.
+
+        It is red if ESBAS is worse than the best learner alone, green if better, otherwise none.
+        """
         return _reading(self.w_best.mean, self.w_best.ci95)
 
     def agrees(self) -> str | None:
-        """Whether the paper's "w. best" and ours agree within the interval of their difference, or at least have the same colour.
+        """Return whether the paper's "w. best" and ours agree.
 
-        The two results are independent, so the half widths of their intervals are combined in quadrature.
+        They agree within the interval of their difference (YES), or at least have the same color
+        (READING).
         """
         if self.paper is None:
             return None
-        if abs(self.w_best.mean - self.paper.w_best) <= math.hypot(self.w_best.ci95, PAPER_INTERVAL):
+        if _within_intervals(self.w_best, self.paper.w_best):
             return YES
         return READING if self.reading == _reading(self.paper.w_best, PAPER_INTERVAL) else NO
 
     def worst_agrees(self) -> str | None:
-        """Whether "w. worst" agrees within the interval of the difference, or at least up to a factor of two."""
+        """Return whether the paper's "w. worst" and ours agree.
+
+        They agree within the interval of their difference (YES), or at least up to a factor of two
+        (READING).
+        """
         if self.paper is None:
             return None
-        if abs(self.w_worst.mean - self.paper.w_worst) <= math.hypot(self.w_worst.ci95, PAPER_INTERVAL):
+        if _within_intervals(self.w_worst, self.paper.w_worst):
             return YES
         return READING if 0.5 <= self.w_worst.mean / self.paper.w_worst <= 2 else NO
 
     def shares(self, *, shared: bool = False) -> tuple[Floats, Floats]:
-        """The selection ratio of each algorithm: mean over runs and interval, (epochs, K) each."""
+        """Return the selection ratio of each learner: mean and interval, (epochs, K) each."""
         outcome = self.shared if shared and self.shared is not None else self.outcome
         return estimates(outcome.selections / np.array(EPOCHS)[:, None])
 
-    def by_policy(self, policies: Policies) -> Iterator[tuple[constants.ConstantPolicy, Estimate, Estimate]]:
-        """For rows with a constant: each of its policies, with the regrets in the runs that used it."""
-        for constant in self.row.constants[:1]:
-            own = constants.find(constant.mu, policies, second=self.row.second)
-            for p, policy in enumerate(own[: len(self.against_best)]):
-                best, worst = (against[p :: len(own)].sum(axis=1) for against in (self.against_best, self.against_worst))
-                yield policy, estimate(best), estimate(worst)
+    def by_policy(
+        self, policies: Policies
+    ) -> Iterator[tuple[constants.ConstantPolicy, Estimate, Estimate]]:
+        """Yield each policy of the first constant, with the regrets in the runs that used it.
+
+        There are none in a row without a constant.
+        """
+        if not self.row.constants:
+            return
+        constant = self.row.constants[0]
+        own = constants.find(constant.mu, policies, second=self.row.second)
+        for p, policy in enumerate(own[: len(self.against_best)]):
+            best = self.against_best[p :: len(own)].sum(axis=1)
+            worst = self.against_worst[p :: len(own)].sum(axis=1)
+            yield policy, estimate(best), estimate(worst)
 
 
 @dataclass(frozen=True)
@@ -104,19 +138,28 @@ class DialogueAnalysis:
     canonical: Mapping[str, EpochSums]
 
     def summary(self) -> dict[str, Any]:
-        """The content of summary.json."""
-        return {
+        """Return the content of summary.json."""
+        canonical = {}
+        for name, outcome in self.canonical.items():
+            dialogues = len(outcome.acts) * sum(EPOCHS)
+            canonical[name] = {
+                "mean_return": estimate(outcome.totals / sum(EPOCHS)),
+                "by_epoch": _by_epoch(outcome.returns / np.array(EPOCHS)),
+                "acts_per_dialogue": outcome.acts.sum() / dialogues,
+            }
+        summary: dict[str, Any] = {
             "rows": {result.row.name: _summary_row(result) for result in self.rows},
-            "canonical": {
-                name: {
-                    "mean_return": estimate(outcome.totals / sum(EPOCHS)),
-                    "by_epoch": _by_epoch(outcome.returns / np.array(EPOCHS)),
-                    "acts_per_dialogue": outcome.acts.sum() / (len(outcome.acts) * sum(EPOCHS)),
-                }
-                for name, outcome in self.canonical.items()
-            },
-            "agreement": {verdict: sum(row.agrees() == verdict for row in self.rows) for verdict in (YES, READING, NO)},
-        } | ({"shared_evidence": self.shared_readings()} if self.has_shared else {})
+            "canonical": canonical,
+            "agreement": self.agreement(),
+        }
+        if self.has_shared:
+            summary["shared_evidence"] = self.shared_readings()
+        return summary
+
+    def agreement(self) -> dict[str, int]:
+        """Return how many rows agree with the paper, agree in their color only, and do not."""
+        verdicts = [row.agrees() for row in self.rows]
+        return {verdict: verdicts.count(verdict) for verdict in (YES, READING, NO)}
 
     @property
     def has_shared(self) -> bool:
@@ -124,22 +167,44 @@ class DialogueAnalysis:
         return all(row.shared is not None for row in self.rows)
 
     def shared_readings(self) -> dict[str, int]:
-        """In how many rows shared evidence is better than ESBAS, as good, and worse, by the interval of the difference."""
-        return {reading: sum(row.shared_reading == reading for row in self.rows) for reading in (BETTER, AS_GOOD, WORSE)}
+        """Return in how many rows shared evidence is better than ESBAS, as good, and worse.
+
+        The interval of the difference decides.
+        """
+        readings = [row.shared_reading for row in self.rows]
+        return {reading: readings.count(reading) for reading in (BETTER, AS_GOOD, WORSE)}
 
 
-def analyse(rows: Mapping[str, TableRow], outcomes: Outcomes) -> DialogueAnalysis:
-    """Compare each row, run by run, with its algorithms alone, and with shared evidence if it was run."""
-    return DialogueAnalysis([_row_result(name, row, outcomes) for name, row in rows.items()], outcomes.canonical)
+def analyze(rows: Mapping[str, TableRow], outcomes: Outcomes) -> DialogueAnalysis:
+    """Compare each row, run by run, with its learners alone, and with shared evidence if run."""
+    results = [_row_result(name, row, outcomes) for name, row in rows.items()]
+    return DialogueAnalysis(results, outcomes.canonical)
 
 
 def _row_result(name: str, row: TableRow, outcomes: Outcomes) -> RowResult:
-    outcome, canonical = outcomes.rows[name], outcomes.canonical
-    returns = {one.name: canonical[one.name].returns for one in alone(row)}  # (R, epochs) each
-    by_mean = sorted(returns, key=lambda name: float(returns[name].sum(axis=1).mean()))
-    best, worst = by_mean[-1], by_mean[0]
-    differences = {"against_best": returns[best] - outcome.returns, "against_worst": returns[worst] - outcome.returns}
-    return RowResult(row=row, outcome=outcome, best=best, worst=worst, **differences, shared=outcomes.shared.get(name))
+    outcome = outcomes.rows[name]
+    canonical = {one.name: outcomes.canonical[one.name] for one in alone(row)}
+    means = {name: float(sums.totals.mean()) for name, sums in canonical.items()}
+    by_mean = sorted(means, key=means.__getitem__)
+    best = by_mean[-1]
+    worst = by_mean[0]
+    return RowResult(
+        row=row,
+        outcome=outcome,
+        best=best,
+        worst=worst,
+        against_best=canonical[best].returns - outcome.returns,
+        against_worst=canonical[worst].returns - outcome.returns,
+        shared=outcomes.shared.get(name),
+    )
+
+
+def _within_intervals(ours: Estimate, theirs: float) -> bool:
+    """Return whether two numbers agree within the interval of their difference.
+
+    The two are independent, so the half widths of their intervals are combined in quadrature.
+    """
+    return abs(ours.mean - theirs) <= math.hypot(ours.ci95, PAPER_INTERVAL)
 
 
 def _reading(mean: float, ci95: float) -> str:
@@ -150,7 +215,7 @@ def _reading(mean: float, ci95: float) -> str:
 
 def _summary_row(result: RowResult) -> dict[str, Any]:
     shares, _ = result.shares()
-    return {
+    summary: dict[str, Any] = {
         "w_best": result.w_best,
         "w_worst": result.w_worst,
         "best": result.best,
@@ -162,9 +227,12 @@ def _summary_row(result: RowResult) -> dict[str, Any]:
         "worst_agrees": result.worst_agrees(),
         "mean_return": estimate(result.outcome.totals / sum(EPOCHS)),
         "by_epoch": _by_epoch(result.outcome.returns / np.array(EPOCHS)),
-        "algorithms": [algorithm.name for algorithm in result.row.algorithms],
+        "algorithms": [learner.name for learner in result.row.learners],
         "selection_ratios": shares,  # (epochs, K)
-    } | ({} if result.shared is None else _summary_shared(result, result.shared))
+    }
+    if result.shared is not None:
+        summary |= _summary_shared(result, result.shared)
+    return summary
 
 
 def _summary_shared(result: RowResult, shared: EpochSums) -> dict[str, Any]:
@@ -182,5 +250,6 @@ def _summary_shared(result: RowResult, shared: EpochSums) -> dict[str, Any]:
 
 
 def _by_epoch(samples: Floats) -> dict[str, Floats]:
-    """Means over runs and their intervals, (R, epochs) -> (epochs,) each."""
-    return dict(zip(("mean", "ci95"), estimates(samples), strict=True))
+    """Return means over runs and their intervals, (R, epochs) -> (epochs,) each."""
+    mean, ci95 = estimates(samples)
+    return {"mean": mean, "ci95": ci95}

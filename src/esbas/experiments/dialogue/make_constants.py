@@ -15,12 +15,18 @@ from esbas.experiments.dialogue.sweep import chosen_rows
 def main(path: Path) -> None:
     """Generate the policies, and write them with a description of how they were generated."""
     found = generate(wanted(chosen_rows(["all"]).values()), seed=0, candidates=200_000)
+    policies = {}
+    for mu, own in sorted(found.items()):
+        policies[mu] = [asdict(policy) for policy in own]
     data = {
-        "how": "simple-2 learnt by fitted Q iteration from a batch of random dialogues, then greedy, without learning; "
-        f"the mean return lies within {TOLERANCE} of its name, measured on {DIALOGUES:,} other dialogues",
+        "how": (
+            "simple-2 learnt by fitted Q iteration from a batch of random dialogues, then greedy, "
+            f"without learning; the mean return lies within {TOLERANCE} of its name, "
+            f"measured on {DIALOGUES:,} other dialogues"
+        ),
         "command": "python -m esbas.experiments.dialogue.make_constants FILE",
         "batches": BATCHES,
-        "policies": {mu: [asdict(policy) for policy in policies] for mu, policies in sorted(found.items())},
+        "policies": policies,
     }
     path.write_text(json.dumps(data).replace('{"candidate"', '\n{"candidate"') + "\n", "utf-8")
 

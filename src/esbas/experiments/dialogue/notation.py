@@ -1,4 +1,7 @@
-"""The notation of the paper's table for portfolios, such as `all-4 + constant-1.10` or `8*n-1-simple-2`."""
+"""The notation of the paper's table for portfolios.
+
+Examples are `all-4 + constant-1.10` and `8*n-1-simple-2`.
+"""
 
 import re
 from collections.abc import Iterable
@@ -8,20 +11,27 @@ from esbas.errors import InvalidValueError, require, unknown
 
 _LEARNER = re.compile(r"(?:n-(?P<noise>[1-9]\d*)-)?(?P<base>simple|fast)(?P<squares>-2)?")
 _CONSTANT = re.compile(r"constant-(?P<mu>\d+\.\d+)")
-_GROUP = re.compile(r"all-(?:4(?:-n-(?P<noise4>[1-9]\d*))?|2-(?:n-(?P<noise2>[1-9]\d*)-)?(?P<base>simple|fast))")
+_GROUP = re.compile(
+    r"all-(?:4(?:-n-(?P<noise4>[1-9]\d*))?|2-(?:n-(?P<noise2>[1-9]\d*)-)?(?P<base>simple|fast))"
+)
 _TERM = re.compile(r"(?:(?P<times>\d+) ?\* ?)?(?P<name>\S+)")
 _MARK = re.compile(r"\s*\((?P<mark>[^()]*)\)\s*$")
 _MARKS = "no reset", "second"
 
+# For suggestions in error messages.
+_LEARNERS = ("simple", "fast", "simple-2", "fast-2")
+_NOISY_LEARNERS = tuple(f"n-{noise}-{name}" for noise in (1, 2, 3) for name in _LEARNERS)
+_GROUPS = ("all-4", "all-4-n-1", "all-2-simple", "all-2-fast", "all-2-n-1-simple", "all-2-n-1-fast")
+
 MAX_NOISE = 8
 """Maximum number of noise features of a learner."""
-MAX_MEMBERS = 16
-"""Maximum number of algorithms in a portfolio."""
+MAX_LEARNERS = 16
+"""Maximum number of learners in a portfolio."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DialogueAlgorithm:
-    """An algorithm in a portfolio: a learner with these features or, if `mu` is given, a constant policy of that mean return."""
+class DialogueLearner:
+    """A learner with these features or, if `mu` is given, a constant policy of that mean return."""
 
     base: str = "simple"  # or "fast": without the time feature
     squares: bool = False  # whether squares and products of the features are added
@@ -33,7 +43,9 @@ class DialogueAlgorithm:
         """The name in the paper."""
         if self.mu:
             return f"constant-{self.mu}"
-        return (f"n-{self.noise}-" if self.noise else "") + self.base + ("-2" if self.squares else "")
+        prefix = f"n-{self.noise}-" if self.noise else ""
+        suffix = "-2" if self.squares else ""
+        return prefix + self.base + suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,69 +53,124 @@ class TableRow:
     """A row of the table: a portfolio, and whether the arms of its constant policies are reset."""
 
     portfolio: str  # the terms, joined by " + "
-    algorithms: tuple[DialogueAlgorithm, ...]
+    learners: tuple[DialogueLearner, ...]
     reset: bool = True  # whether the arms of constant policies are also reset when an epoch starts
     second: bool = False  # whether to use the second half of the constants' policies
 
     @property
     def name(self) -> str:
         """The name of the row, which `parse` can read."""
-        return self.portfolio + (" (no reset)" if not self.reset else "") + (" (second)" if self.second else "")
+        name = self.portfolio
+        if not self.reset:
+            name += " (no reset)"
+        if self.second:
+            name += " (second)"
+        return name
 
     @property
-    def constants(self) -> tuple[DialogueAlgorithm, ...]:
+    def constants(self) -> tuple[DialogueLearner, ...]:
         """The constant policies."""
-        return tuple(algorithm for algorithm in self.algorithms if algorithm.mu)
+        return tuple(learner for learner in self.learners if learner.mu)
 
     def without_reset(self) -> "TableRow":
-        """The same row without resets of constant arms."""
+        """Return the same row without resets of constant arms."""
         return replace(self, reset=not self.constants)
 
 
 def parse(text: str, *, constants: Iterable[str] = ()) -> TableRow:
-    """The row with this name: terms separated by `+`, each an algorithm, a group of them, or `N*algorithm`.
+    """Return the row with this name.
+
+    A name consists of terms separated by `+`: a learner, a group of them, or `N*learner`.
 
     Args:
         text: such as `simple-2 + constant-1.01 (no reset)`.
-        constants: the mean returns of the known constant policies; used for suggestions in error messages.
+        constants: the mean returns of the known constant policies; used for suggestions in error
+            messages.
     """
-    marks: list[str] = []
-    rest = text
-    while found := _MARK.search(rest):
-        marks.append(" ".join(found["mark"].split()))
-        if marks[-1] not in _MARKS:
-            raise unknown("mark of a row", marks[-1], _MARKS)
-        rest = rest[: found.start()]
-    terms = [" ".join(term.split()) for term in rest.split("+")]
+    portfolio, marks = _split_marks(text)
+    terms = [" ".join(term.split()) for term in portfolio.split("+")]
     if "" in terms:
-        raise InvalidValueError(f"a portfolio must be terms joined by '+', but got {text!r}: for example 'simple-2 + fast-2'")
-    known = [*_KNOWN, *(f"constant-{mu}" for mu in constants)]
-    members = [_members(term, known) for term in terms]
-    algorithms = tuple(algorithm for group in members for algorithm in group)
-    require(len(algorithms) <= MAX_MEMBERS, f"a portfolio has at most {MAX_MEMBERS} algorithms", algorithms=len(algorithms))
-    names = " + ".join(_tidy(term) for term in terms)
-    row = TableRow(names, algorithms, reset="no reset" not in marks, second="second" in marks)
-    require(not marks or bool(row.constants), "a marked row has a constant policy", "remove the mark", row=text)
+        raise InvalidValueError(
+            f"A portfolio must be terms joined by '+', such as 'simple-2 + fast-2', "
+            f"but got {text!r}."
+        )
+    known = [*_LEARNERS, *_NOISY_LEARNERS, *_GROUPS]
+    known += [f"constant-{mu}" for mu in constants]
+    learners: list[DialogueLearner] = []
+    for term in terms:
+        learners += _learners_of(term, known)
+    require(
+        len(learners) <= MAX_LEARNERS,
+        f"A portfolio must have at most {MAX_LEARNERS} learners, but got {len(learners)}.",
+    )
+    row = TableRow(
+        " + ".join(_tidy(term) for term in terms),
+        tuple(learners),
+        reset="no reset" not in marks,
+        second="second" in marks,
+    )
+    require(
+        not marks or bool(row.constants),
+        f"A marked row must have a constant policy, but got {text!r}: remove the mark.",
+    )
     return row
 
 
-def _members(term: str, known: list[str]) -> list[DialogueAlgorithm]:
-    found = _TERM.fullmatch(term)
-    name = found["name"] if found else term
-    times = int(found["times"] or 1) if found else 1
-    require(1 <= times <= MAX_MEMBERS, f"1 <= N <= {MAX_MEMBERS} in N*algorithm", term=term)
-    if group := _GROUP.fullmatch(name):
-        noise = int(group["noise4"] or group["noise2"] or 0)
+def _split_marks(text: str) -> tuple[str, list[str]]:
+    """Return the portfolio, and the marks behind it without their brackets."""
+    marks: list[str] = []
+    rest = text
+    found = _MARK.search(rest)
+    while found is not None:
+        mark = " ".join(found["mark"].split())
+        if mark not in _MARKS:
+            raise unknown("mark of a row", mark, _MARKS)
+        marks.append(mark)
+        rest = rest[: found.start()]
+        found = _MARK.search(rest)
+    return rest, marks
+
+
+def _learners_of(term: str, known: list[str]) -> list[DialogueLearner]:
+    """Return the learners of a term. `known` are names for suggestions."""
+    name, times = _split_times(term)
+    require(
+        1 <= times <= MAX_LEARNERS,
+        f"N in N*learner must be between 1 and {MAX_LEARNERS}, but got {term!r}.",
+    )
+    group = _GROUP.fullmatch(name)
+    if group is not None:
+        noise = _checked_noise(group["noise4"] or group["noise2"], term)
         bases = (group["base"],) if group["base"] else ("simple", "fast")
-        require(noise <= MAX_NOISE, f"noise features <= {MAX_NOISE}", term=term)
-        return [DialogueAlgorithm(base=base, squares=squares, noise=noise) for squares in (False, True) for base in bases] * times
-    if learner := _LEARNER.fullmatch(name):
-        noise = int(learner["noise"] or 0)
-        require(noise <= MAX_NOISE, f"noise features <= {MAX_NOISE}", term=term)
-        return [DialogueAlgorithm(base=learner["base"], squares=bool(learner["squares"]), noise=noise)] * times
-    if constant := _CONSTANT.fullmatch(name):
-        return [DialogueAlgorithm(mu=_two_decimals(constant["mu"]))] * times
-    raise unknown("algorithm", name, known)
+        plain = [DialogueLearner(base=base, noise=noise) for base in bases]
+        squared = [replace(learner, squares=True) for learner in plain]
+        return (plain + squared) * times
+    learner = _LEARNER.fullmatch(name)
+    if learner is not None:
+        noise = _checked_noise(learner["noise"], term)
+        squares = bool(learner["squares"])
+        return [DialogueLearner(base=learner["base"], squares=squares, noise=noise)] * times
+    constant = _CONSTANT.fullmatch(name)
+    if constant is not None:
+        return [DialogueLearner(mu=_two_decimals(constant["mu"]))] * times
+    raise unknown("learner", name, known)
+
+
+def _split_times(term: str) -> tuple[str, int]:
+    """Return the name and the number N of a term `N*name`; N is 1 for a term `name`."""
+    found = _TERM.fullmatch(term)
+    if found is None:
+        return term, 1
+    return found["name"], int(found["times"] or 1)
+
+
+def _checked_noise(digits: str | None, term: str) -> int:
+    noise = int(digits or 0)
+    require(
+        noise <= MAX_NOISE,
+        f"A learner must have at most {MAX_NOISE} noise features, but got {term!r}.",
+    )
+    return noise
 
 
 def _two_decimals(mu: str) -> str:
@@ -112,15 +179,9 @@ def _two_decimals(mu: str) -> str:
 
 
 def _tidy(term: str) -> str:
-    found = _TERM.fullmatch(term)
-    assert found is not None  # `_members` has parsed it
-    name = found["name"]
-    if constant := _CONSTANT.fullmatch(name):
+    """Return a term in its shortest form."""
+    name, times = _split_times(term)
+    constant = _CONSTANT.fullmatch(name)
+    if constant is not None:
         name = f"constant-{_two_decimals(constant['mu'])}"
-    times = int(found["times"] or 1)
     return f"{times}*{name}" if times > 1 else name
-
-
-_LEARNERS = ("simple", "fast", "simple-2", "fast-2")
-_GROUPS = ("all-4", "all-4-n-1", "all-2-simple", "all-2-fast", "all-2-n-1-simple", "all-2-n-1-fast")
-_KNOWN = (*_LEARNERS, *(f"n-{noise}-{name}" for noise in (1, 2, 3) for name in _LEARNERS), *_GROUPS)

@@ -1,37 +1,48 @@
-"""What is compared, from the paper (Laroche & Féraud, ICLR 2018): the protocol, the portfolios of its table and of its figure."""
+"""What is compared: the protocol, and the portfolios of the paper's table and figure.
+
+The paper is Laroche & Féraud, ICLR 2018.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from esbas.envs import NegotiationDialogue
-from esbas.envs.dialogue.user import UserModel
-from esbas.kernels.dialogue.one_dialogue import Game
-from esbas.kernels.dialogue.whole_runs import LearningProtocol
+from esbas.experiments.envs import NegotiationDialogue
+from esbas.experiments.envs.dialogue.user import UserModel
+from esbas.experiments.kernels.dialogue.one_dialogue import Game
+from esbas.experiments.kernels.dialogue.whole_runs import LearningProtocol
 
 EPOCHS = (20, *(20 * 2**k for k in range(11)))
-"""The lengths of the 12 epochs: 20, 20, 40, ..., 20,480. Their sum is 40,960; the paper prints 40,920."""
+"""The lengths of the 12 epochs: 20, 20, 40, ..., 20,480.
+
+Their sum is 40,960; the paper prints 40,920.
+"""
 TRAJECTORIES = sum(EPOCHS)
 XI = 0.25
 GAMMA = 0.9
 EXPLORATION = 0.6
 """Learners explore with probability 0.6^β in epoch β, so epoch 0 is random."""
-RIDGE, TOLERANCE, MAX_ITERATIONS = 0.05, 1e-3, 200
+RIDGE = 0.05
+TOLERANCE = 1e-3
+MAX_ITERATIONS = 200
 """Parameters of fitted Q iteration. The paper gives none of them."""
 
 
 def _game() -> Game:
-    """The rules, with the defaults of the environment."""
-    env, user = NegotiationDialogue(), UserModel()
+    """Return the rules, with the defaults of the environment."""
+    env = NegotiationDialogue()
+    user = UserModel()
     return Game(env.options, env.length, GAMMA, env.error_rate, *env.score, *user.parameters)
 
 
 GAME = _game()
-PROTOCOL = LearningProtocol(np.array(EPOCHS, np.int64), XI, EXPLORATION, RIDGE, TOLERANCE, MAX_ITERATIONS)
+PROTOCOL = LearningProtocol(
+    np.array(EPOCHS, np.int64), XI, EXPLORATION, RIDGE, TOLERANCE, MAX_ITERATIONS
+)
 
 
 class Paper(NamedTuple):
-    """The numbers in the paper for a row: regret against the best algorithm, and against the worst."""
+    """The numbers in the paper for a row: regret against the best learner, and the worst."""
 
     w_best: int
     w_worst: int
@@ -53,7 +64,8 @@ TABLE = {
     "fast + simple-2": Paper(-39, -256),
     "simple-2 + constant-1.01": Paper(169, -5361),
     "simple-2 + constant-1.11": Paper(53, -1380),
-    "simple-2 + constant-1.11 (second)": Paper(57, -1288),  # the paper lists the portfolio twice: we use other policies
+    # The paper lists the portfolio twice. The second time, we use other policies.
+    "simple-2 + constant-1.11 (second)": Paper(57, -1288),
     "simple + constant-1.08": Paper(54, -2622),
     "simple + constant-1.10": Paper(88, -1565),
     "simple + constant-1.14": Paper(-6, -297),
@@ -77,4 +89,7 @@ PAPER_INTERVAL = 6.0
 """The half width of the paper's 95 % intervals: "about ± 6"."""
 
 FIGURE = "all-2-simple", "simple-2 + constant-1.01", "all-4 + all-4-n-1"
-"""The portfolios of the paper's Figure 2: performance by epoch (a, c, e) and selection ratios (b, d, f)."""
+"""The portfolios of the paper's Figure 2.
+
+It shows the performance by epoch (a, c, e) and the selection ratios (b, d, f).
+"""

@@ -1,4 +1,7 @@
-"""All runs of all portfolios and of each algorithm alone, in blocks that are stored as they finish."""
+"""All runs of all portfolios and of each learner alone.
+
+They run in blocks, which are stored as they finish.
+"""
 
 import re
 import zlib
@@ -12,12 +15,17 @@ from numpy.typing import NDArray
 from esbas.errors import require
 from esbas.experiments.dialogue import constants
 from esbas.experiments.dialogue.constants import Policies
-from esbas.experiments.dialogue.notation import DialogueAlgorithm, TableRow, parse
+from esbas.experiments.dialogue.notation import DialogueLearner, TableRow, parse
 from esbas.experiments.dialogue.setup import GAME, PROTOCOL, TABLE
+from esbas.experiments.kernels.counter import run_key
+from esbas.experiments.kernels.dialogue.one_dialogue import Traits
+from esbas.experiments.kernels.dialogue.whole_runs import (
+    LearnerArrays,
+    LearningProtocol,
+    learner_arrays,
+    whole_run,
+)
 from esbas.experiments.options import SweepOptions
-from esbas.kernels.counter import run_key
-from esbas.kernels.dialogue.one_dialogue import Traits
-from esbas.kernels.dialogue.whole_runs import LearningProtocol, Members, members, whole_run
 from esbas.reporting import Results
 
 BLOCK = 50  # runs that are stored together
@@ -38,57 +46,93 @@ class EpochSums(NamedTuple):
 
 
 def chosen_rows(names: Sequence[str], *, no_reset: bool = False) -> dict[str, TableRow]:
-    """The rows by name; "all" stands for the rows of the paper's table."""
-    require(len(names) > 0, "there is a row", "give a portfolio, or all", rows=names)
-    texts = [text for name in names for text in (TABLE if name.strip().lower() == "all" else [name])]
-    rows = [parse(text, constants=constants.stored()) for text in texts]
-    return {row.name: row for row in (row.without_reset() if no_reset else row for row in rows)}
+    """Return the rows by name; "all" stands for the rows of the paper's table."""
+    require(len(names) > 0, "`rows` must not be empty: give a portfolio, or all.")
+    texts: list[str] = []
+    for name in names:
+        if name.strip().lower() == "all":
+            texts += TABLE
+        else:
+            texts.append(name)
+    rows = {}
+    for text in texts:
+        row = parse(text, constants=constants.stored())
+        if no_reset:
+            row = row.without_reset()
+        rows[row.name] = row
+    return rows
 
 
 def alone(row: TableRow) -> list[TableRow]:
-    """The canonical meta-algorithms of a row: each of its algorithms alone. Equal algorithms are listed once."""
-    return [TableRow(one.name, (one,), second=row.second and bool(one.mu)) for one in dict.fromkeys(row.algorithms)]
+    """Return the canonical meta-algorithms of a row: each of its learners alone.
+
+    Equal learners are listed once.
+    """
+    rows = []
+    for learner in dict.fromkeys(row.learners):
+        second = row.second and bool(learner.mu)
+        rows.append(TableRow(learner.name, (learner,), second=second))
+    return rows
 
 
-def kernel_members(row: TableRow, policies: Policies, run: int) -> Members:
-    """The row in the form that the kernel takes. Runs use the policies of a constant in turn; each learner has its own noise."""
+def kernel_learners(row: TableRow, policies: Policies, run: int) -> LearnerArrays:
+    """Return the learners of a row as arrays for the kernel.
+
+    Runs use the policies of a constant in turn. Each learner has its own noise.
+    """
     kinds: list[Traits] = []
     weights: list[NDArray[np.float64] | None] = []
-    for k, algorithm in enumerate(row.algorithms):
-        if algorithm.mu:
-            found = constants.find(algorithm.mu, policies, second=row.second)
+    for k, learner in enumerate(row.learners):
+        if learner.mu:
+            found = constants.find(learner.mu, policies, second=row.second)
             kinds.append(Traits(3, square=1, constant=1, keep=int(not row.reset)))
             weights.append(found[run % len(found)].array)
         else:
-            instance = row.algorithms[:k].count(algorithm)
-            kinds.append(_learner(algorithm, instance))
+            instance = row.learners[:k].count(learner)
+            kinds.append(_traits(learner, instance))
             weights.append(None)
-    return members(kinds, weights)
+    return learner_arrays(kinds, weights)
 
 
-def _learner(algorithm: DialogueAlgorithm, instance: int) -> Traits:
-    base, seed = 3 if algorithm.base == "simple" else 2, zlib.crc32(f"{algorithm.name} {instance}".encode())
-    return Traits(base, noise=algorithm.noise, square=int(algorithm.squares), seed=seed)
+def _traits(learner: DialogueLearner, instance: int) -> Traits:
+    base = 3 if learner.base == "simple" else 2
+    seed = zlib.crc32(f"{learner.name} {instance}".encode())
+    return Traits(base, noise=learner.noise, square=int(learner.squares), seed=seed)
 
 
-def one_run(row: TableRow, policies: Policies, *, seed: int, run: int, protocol: LearningProtocol = PROTOCOL) -> EpochSums:
-    """One run. Dialogue τ of run number `run` has the same costs, user and channel under every portfolio."""
-    values, arms, acts, _ = whole_run(run_key(seed, "dialogue", run), GAME, kernel_members(row, policies, run), protocol)
+def one_run(
+    row: TableRow, policies: Policies, *, seed: int, run: int, protocol: LearningProtocol = PROTOCOL
+) -> EpochSums:
+    """Execute one run.
+
+    Dialogue τ of run number `run` has the same costs, user and channel under every portfolio.
+    """
+    key = run_key(seed, "dialogue", run)
+    portfolio = kernel_learners(row, policies, run)
+    values, arms, acts, _ = whole_run(key, GAME, portfolio, protocol)
     starts = np.concatenate([[0], np.cumsum(protocol.epochs)[:-1]])
-    chosen = arms[:, None] == np.arange(len(row.algorithms))  # (T, K)
-    return EpochSums(*(np.add.reduceat(column, starts, axis=0) for column in (values, chosen.astype(np.int64), acts)))
+    chosen = (arms[:, None] == np.arange(len(row.learners))).astype(np.int64)  # (T, K)
+    return EpochSums(
+        returns=np.add.reduceat(values, starts, axis=0),
+        selections=np.add.reduceat(chosen, starts, axis=0),
+        acts=np.add.reduceat(acts, starts, axis=0),
+    )
 
 
 def block(
     row: TableRow, policies: Policies, seed: int, protocol: LearningProtocol, runs: Sequence[int]
 ) -> dict[str, NDArray[Any]]:
-    """Several runs, stacked."""
+    """Execute several runs, and stack their outcomes."""
     outcomes = [one_run(row, policies, seed=seed, run=run, protocol=protocol) for run in runs]
-    return {key: np.stack([getattr(outcome, key) for outcome in outcomes]) for key in EpochSums._fields}
+    return {
+        "returns": np.stack([outcome.returns for outcome in outcomes]),
+        "selections": np.stack([outcome.selections for outcome in outcomes]),
+        "acts": np.stack([outcome.acts for outcome in outcomes]),
+    }
 
 
 class Outcomes(NamedTuple):
-    """The outcomes of all rows and of each algorithm alone (which rows share), by name."""
+    """The outcomes of all rows and of each learner alone (which rows share), by name."""
 
     rows: dict[str, EpochSums]  # with ESBAS
     canonical: dict[str, EpochSums]
@@ -104,25 +148,47 @@ def run_sweep(
     protocol: LearningProtocol,
     shared: bool = False,
 ) -> Outcomes:
-    """All runs of these rows with ESBAS, and, if `shared`, with shared evidence."""
+    """Execute all runs of these rows with ESBAS and, if `shared`, with shared evidence."""
     table = {row.name: row for row in rows}
-    canonical = {one.name: one for row in table.values() for one in alone(row)}
-    sharing = protocol._replace(shared=True)
-    plans = {_file_name(name): (row, protocol) for name, row in (canonical | table).items()}
-    plans |= {_shared_name(name): (row, sharing) for name, row in table.items() if shared}
-    blocks = {
-        f"{name}-{first:05d}": partial(block, row, policies, options.seed, plan, range(first, min(first + BLOCK, options.runs)))
-        for first in range(0, options.runs, BLOCK)
-        for name, (row, plan) in plans.items()
-    }
+    canonical = {}
+    for row in table.values():
+        for one in alone(row):
+            canonical[one.name] = one
+
+    plans: dict[str, tuple[TableRow, LearningProtocol]] = {}  # by the name of the stored parts
+    for name, row in (canonical | table).items():
+        plans[_file_name(name)] = (row, protocol)
+    if shared:
+        for name, row in table.items():
+            plans[_shared_name(name)] = (row, protocol._replace(shared=True))
+
+    firsts = range(0, options.runs, BLOCK)
+    blocks = {}
+    for first in firsts:
+        runs = range(first, min(first + BLOCK, options.runs))
+        for name, (row, plan) in plans.items():
+            blocks[_part_name(name, first)] = partial(
+                block, row, policies, options.seed, plan, runs
+            )
     finished = options.run_parts(results, blocks, description="dialogue")
 
     def joined(name: str) -> EpochSums:
-        own = [finished[f"{name}-{first:05d}"] for first in range(0, options.runs, BLOCK)]
-        return EpochSums(*(np.concatenate([arrays[key] for arrays in own]) for key in EpochSums._fields))
+        own = [finished[_part_name(name, first)] for first in firsts]
+        return EpochSums(
+            returns=np.concatenate([part["returns"] for part in own]),
+            selections=np.concatenate([part["selections"] for part in own]),
+            acts=np.concatenate([part["acts"] for part in own]),
+        )
 
-    esbas, single = ({name: joined(_file_name(name)) for name in names} for names in (table, canonical))
-    return Outcomes(esbas, single, {name: joined(_shared_name(name)) for name in table if shared})
+    return Outcomes(
+        rows={name: joined(_file_name(name)) for name in table},
+        canonical={name: joined(_file_name(name)) for name in canonical},
+        shared={name: joined(_shared_name(name)) for name in table if shared},
+    )
+
+
+def _part_name(name: str, first: int) -> str:
+    return f"{name}-{first:05d}"
 
 
 def _shared_name(name: str) -> str:
@@ -130,4 +196,5 @@ def _shared_name(name: str) -> str:
 
 
 def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.+=-]", "", name.replace("*", "x").replace("(", "=").replace("no reset", "no-reset"))
+    readable = name.replace("*", "x").replace("(", "=").replace("no reset", "no-reset")
+    return re.sub(r"[^\w.+=-]", "", readable)

@@ -1,6 +1,7 @@
 """The paper's fruit grid (Section 5.1, Figure 5): SSBAS over four learning rates.
 
-SSBAS is compared with each learning rate alone and with an annealed learning rate. docs/gridworld.md describes the experiment.
+SSBAS is compared with each learning rate alone and with an annealed learning rate.
+docs/gridworld.md describes the experiment.
 """
 
 from dataclasses import dataclass
@@ -16,29 +17,37 @@ from esbas.experiments.options import SweepOptions
 
 @dataclass(frozen=True, kw_only=True)
 class Gridworld(SweepOptions):
-    """Reproduce the fruit grid of Section 5.1: SSBAS chooses among Q-learners with four learning rates, episode by episode."""
+    """Reproduce the fruit grid of Section 5.1.
+
+    SSBAS chooses among Q-learners with four learning rates, episode by episode.
+    """
 
     command: ClassVar[str] = "esbas reproduce gridworld"
     extensible: ClassVar[tuple[str, ...]] = ("also",)
 
     runs: int = 3000
-    """Independent runs of each meta-algorithm. The paper has 3,000 (about 40 minutes on two cores); 100 show every effect."""
+    """Independent runs of each meta-algorithm. The paper has 3,000 (about 40 minutes on two cores);
+    100 show every effect."""
     episodes: int = 1_000_000
     """Episodes of each run."""
     gamma: float = 0.9
     """Discount factor of the learners. Not given in the paper."""
     epsilon: float = 0.01
-    """Exploration in the first episode. It decreases linearly to 0 after 100,000 episodes. Not given in the paper."""
+    """Exploration in the first episode. It decreases linearly to 0 after 100,000 episodes. Not
+    given in the paper."""
     map: str | None = None
-    """A file with a map, one row per line (F fruit, # wall, . free), or the rows themselves, separated by slashes."""
+    """A file with a map, one row per line (F fruit, # wall, . free), or the rows themselves,
+    separated by slashes."""
     also: tuple[str, ...] = ()
-    """More meta-algorithms by name: esbas, kalman-thompson and budgeted-thompson (compiled), or any bandit of the library (not
-    compiled, 1,000 times slower)."""
+    """More meta-algorithms by name: esbas and kalman-thompson (compiled), or any bandit of the
+    library (not compiled, 1,000 times slower)."""
 
     @cached_property
     def setup(self) -> Setup:
         """What is compared."""
-        return Setup(grid=read_map(self.map), gamma=self.gamma, epsilon=self.epsilon, episodes=self.episodes)
+        return Setup(
+            grid=read_map(self.map), gamma=self.gamma, epsilon=self.epsilon, episodes=self.episodes
+        )
 
     @property
     def more_names(self) -> list[str]:

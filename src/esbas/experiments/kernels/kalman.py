@@ -1,6 +1,7 @@
-"""Kalman Thompson sampling in compiled runs: the formulas of `esbas.bandits.kalman_filters` in loops, without allocations.
+"""Kalman Thompson sampling in compiled runs.
 
-The filters are the last axis of every array, so that one instruction updates several of them.
+The formulas are those of `esbas.bandits.kalman_filters`, in loops and without allocations. The
+filters are the last axis of every array, so that one instruction updates several of them.
 """
 
 import math
@@ -9,17 +10,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from esbas._internal.compiling import compiled
 from esbas.bandits import kalman_filters
 from esbas.bandits.kalman_filters import FILTERS, PACES
-from esbas.compiling import compiled
 
 Floats = NDArray[np.float64]
 
-_drift, _retention = compiled(kalman_filters.drift), compiled(kalman_filters.retention)
+_drift = compiled(kalman_filters.drift)
+_retention = compiled(kalman_filters.retention)
 _noise: Any = compiled(kalman_filters.noise)
-_log_likelihood, _factor = compiled(kalman_filters.log_likelihood), compiled(kalman_filters.factor)
-_doubtful, _doubted = compiled(kalman_filters.doubtful), compiled(kalman_filters.doubted)
-_standardised, _first_distance = compiled(kalman_filters.standardised), compiled(kalman_filters.first_distance)
+_log_likelihood = compiled(kalman_filters.log_likelihood)
+_factor = compiled(kalman_filters.factor)
+_doubtful = compiled(kalman_filters.doubtful)
+_doubted = compiled(kalman_filters.doubted)
+_standardized = compiled(kalman_filters.standardized)
+_first_distance = compiled(kalman_filters.first_distance)
 
 
 class Bank(NamedTuple):
@@ -36,12 +41,11 @@ class Bank(NamedTuple):
     errors: Floats  # (F,)
     variances: Floats  # (F,)
     samples: Floats  # (K,)
-    averages: Floats  # (K,)
 
 
 @compiled
 def new_bank(n_arms: int) -> Bank:
-    """Filters without a reward."""
+    """Allocate filters that have seen no reward."""
     covariances = np.zeros((n_arms, n_arms, FILTERS))
     for k in range(n_arms):
         covariances[k, k] = 1.0
@@ -57,7 +61,6 @@ def new_bank(n_arms: int) -> Bank:
         np.zeros(FILTERS),
         np.zeros(FILTERS),
         np.zeros(n_arms),
-        np.zeros(n_arms),
     )
 
 
@@ -71,9 +74,10 @@ def observe(bank: Bank, k: int | np.int64, reward: float) -> None:
         numbers[2] = _first_distance(reward, numbers[1])
     bank.rounds[0] += 1
     _drift_all(bank)
-    _weigh(bank, k, _standardised(reward, numbers[1], numbers[2]))
+    _weigh(bank, k, _standardized(reward, numbers[1], numbers[2]))
     _move(bank, k)
-    t, seen = bank.rounds[0], bank.seen
+    t = bank.rounds[0]
+    seen = bank.seen
     seen[k] = t
     for j in range(len(seen)):
         if _doubtful(t, seen[j]):
@@ -84,9 +88,14 @@ def observe(bank: Bank, k: int | np.int64, reward: float) -> None:
 
 @compiled
 def _drift_all(bank: Bank) -> None:
-    t, covariances, own, common = bank.rounds[0], bank.covariances, bank.errors, bank.variances
+    t = bank.rounds[0]
+    covariances = bank.covariances
+    # `errors` and `variances` are free until `_weigh` fills them.
+    own = bank.errors
+    common = bank.variances
     for f in range(FILTERS):
-        own[f], common[f] = _drift(PACES[0, f], t), _drift(PACES[1, f], t)
+        own[f] = _drift(PACES[0, f], t)
+        common[f] = _drift(PACES[1, f], t)
     for i in range(len(covariances)):
         for j in range(i + 1):
             for f in range(FILTERS):
@@ -97,14 +106,20 @@ def _drift_all(bank: Bank) -> None:
 
 @compiled
 def _weigh(bank: Bank, k: int | np.int64, value: float) -> None:
-    """How well each filter predicted the value of arm k: its weight and its noise."""
-    t, count, squares, log_weights = bank.rounds[0], bank.numbers[0], bank.squares, bank.log_weights
-    keep, freedom = _retention(t), max(count, 1.0)
+    """Update weight and noise of each filter by how well it predicted the value of arm k."""
+    t = bank.rounds[0]
+    count = bank.numbers[0]
+    squares = bank.squares
+    log_weights = bank.log_weights
+    keep = _retention(t)
+    freedom = max(count, 1.0)
     for f in range(FILTERS):
-        bank.variances[f] = variance = bank.covariances[k, k, f] + 1.0
-        bank.errors[f] = error = (value - bank.means[k, f]) / math.sqrt(variance)
+        variance = bank.covariances[k, k, f] + 1.0
+        error = (value - bank.means[k, f]) / math.sqrt(variance)
         squared = error * error
         r = _noise(squares[f], count) if t > 1 else _noise(squared, 1.0)
+        bank.variances[f] = variance
+        bank.errors[f] = error
         log_weights[f] = keep * log_weights[f] + _log_likelihood(squared, variance, r, freedom)
         squares[f] = keep * squares[f] + squared
     first = log_weights[0]
@@ -115,8 +130,10 @@ def _weigh(bank: Bank, k: int | np.int64, value: float) -> None:
 
 @compiled
 def _move(bank: Bank, k: int | np.int64) -> None:
-    """Means and covariances after the errors of arm k."""
-    row, covariances, n_arms = bank.row, bank.covariances, len(bank.seen)
+    """Update means and covariances by the errors of arm k."""
+    row = bank.row
+    covariances = bank.covariances
+    n_arms = len(bank.seen)
     for i in range(n_arms):
         for f in range(FILTERS):
             row[i, f] = covariances[max(i, k), min(i, k), f] / math.sqrt(bank.variances[f])
@@ -132,8 +149,12 @@ def _move(bank: Bank, k: int | np.int64) -> None:
 
 @compiled
 def sample(bank: Bank, f: int, normals: Floats) -> Floats:
-    """(K,): a sample of the standardised values, as `KalmanFilters.sample` draws it. The next call overwrites it."""
-    samples, n_arms = bank.samples, len(bank.seen)
+    """Return a sample of the standardized values, (K,), as `KalmanFilters.sample` draws it.
+
+    The next call overwrites the array.
+    """
+    samples = bank.samples
+    n_arms = len(bank.seen)
     lower = _factor(bank.covariances[:, :, f])
     spread = math.sqrt(_noise(bank.squares[f], bank.numbers[0]))
     for i in range(n_arms):
@@ -146,9 +167,10 @@ def sample(bank: Bank, f: int, normals: Floats) -> Floats:
 
 @compiled
 def draw(bank: Bank, point: float) -> int:
-    """A filter, as `KalmanFilters.draw` draws it."""
+    """Return the index of a filter, as `KalmanFilters.draw` draws it."""
     log_weights = bank.log_weights
-    largest, total = log_weights.max(), 0.0
+    largest = log_weights.max()
+    total = 0.0
     for f in range(FILTERS):
         total += math.exp(log_weights[f] - largest)
     for f in range(FILTERS - 1):
@@ -156,18 +178,3 @@ def draw(bank: Bank, point: float) -> int:
         if point < 0.0:
             return f
     return FILTERS - 1
-
-
-@compiled
-def average(bank: Bank) -> Floats:
-    """(K,): the means, averaged over the filters, as `KalmanFilters.average` does. The next call overwrites it."""
-    averages, log_weights, weights = bank.averages, bank.log_weights, bank.errors  # `errors` is free between two rewards
-    largest, total = log_weights.max(), 0.0
-    for f in range(FILTERS):
-        weights[f] = math.exp(log_weights[f] - largest)
-        total += weights[f]
-    for k in range(len(averages)):
-        averages[k] = 0.0
-        for f in range(FILTERS):
-            averages[k] += weights[f] / total * bank.means[k, f]
-    return averages

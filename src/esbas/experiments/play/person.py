@@ -5,11 +5,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from esbas.envs import NegotiationDialogue, UserAct
-from esbas.envs.dialogue.log import SYSTEM, Act
-from esbas.envs.dialogue.negotiation import ASK_REPEAT, END_DIAL, REF_INSIST, REF_NEW_PROP, SYSTEM_ACCEPT, Floats
-from esbas.envs.dialogue.transcript import cost_line, letter, turn
-from esbas.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
+from esbas.experiments.envs import NegotiationDialogue, UserAct
+from esbas.experiments.envs.dialogue.log import SYSTEM, Act
+from esbas.experiments.envs.dialogue.negotiation import (
+    ASK_REPEAT,
+    END_DIAL,
+    REF_INSIST,
+    REF_NEW_PROP,
+    SYSTEM_ACCEPT,
+    Floats,
+)
+from esbas.experiments.envs.dialogue.transcript import cost_line, letter, turn
+from esbas.experiments.envs.dialogue.user import ACCEPT, HANG_UP, PROPOSE
 
 
 class Quit(Exception):  # noqa: N818  # not an error
@@ -17,7 +24,10 @@ class Quit(Exception):  # noqa: N818  # not an error
 
 
 def ask(question: str, answers: Sequence[str]) -> str:
-    """Ask until the person types one of the answers, in any case. `q`, or the end of the input, quits."""
+    """Ask until the person types one of the answers, in upper or lower case.
+
+    `q`, or the end of the input, quits.
+    """
     while True:
         try:
             given = input(f"{question} > ").strip().lower()
@@ -33,7 +43,7 @@ def ask(question: str, answers: Sequence[str]) -> str:
 
 
 class PersonAsUser:
-    """A user (see `esbas.envs.User`) whose acts are typed."""
+    """A user (see `esbas.experiments.envs.User`) whose acts are typed."""
 
     def start(self, costs: Sequence[float]) -> None:
         self._options = [letter(option).lower() for option in range(len(costs))]
@@ -49,7 +59,10 @@ class PersonAsUser:
             given = ask(f"Propose an option ({options})", self._options)
         else:
             print(turn(Act(SYSTEM, "propose", proposal)))
-            given = ask(f"Accept (y), propose an option ({options}) or hang up (h)", ["y", *self._options, "h"])
+            given = ask(
+                f"Accept (y), propose an option ({options}) or hang up (h)",
+                ["y", *self._options, "h"],
+            )
         self._spoken = True
         if given in self._options:
             return UserAct(PROPOSE, self._options.index(given))
@@ -64,15 +77,21 @@ class PersonAsSystem:
 
     def act(self, observation: Floats, rng: np.random.Generator) -> int:
         del rng
-        dialogue, order = self.env.dialogue, np.argsort(self.env.system_costs)
+        dialogue = self.env.dialogue
+        order = np.argsort(self.env.system_costs)  # an observation has ranks, not options
         number, _, heard, proposed, following = observation[:5].tolist()
         if number == 1:
             assert dialogue.system_costs is not None  # an environment's dialogue has them
-            print(f"You are the system. Your costs: {cost_line(dialogue.system_costs)}. The user has other costs.")
+            costs = cost_line(dialogue.system_costs)
+            print(f"You are the system. Your costs: {costs}. The user has other costs.")
         if dialogue.acts:
             print(turn(dialogue.acts[-1], SYSTEM))
         answers = {"r": ASK_REPEAT, "e": END_DIAL, "n": REF_NEW_PROP}
-        words = [f"propose {letter(int(order[int(following)]))} (n)", "ask to repeat (r)", "end the dialogue (e)"]
+        words = [
+            f"propose {letter(int(order[int(following)]))} (n)",
+            "ask to repeat (r)",
+            "end the dialogue (e)",
+        ]
         if proposed >= 0:
             answers["i"] = REF_INSIST
             words.insert(0, f"insist on {letter(int(order[int(proposed)]))} (i)")

@@ -20,11 +20,13 @@ _NOT_DECISIVE = "estimate", "processes", "checkpoint_every", "tensorboard"
 
 @dataclass(frozen=True, kw_only=True)
 class Qbert(SweepOptions):
-    """Reproduce Q*bert of Section 5.2: SSBAS chooses, game by game, which of six DQNs plays. All learn from every game.
+    """Reproduce Q*bert of Section 5.2: SSBAS chooses, game by game, which of six DQNs plays.
 
-    There are three networks (small, large, huge), each with two initialisations, and one replay memory. The profile laptop learns
-    something visible in under an hour on two cores; the profile paper has the paper's values, and needs days. What it would take
-    here: esbas reproduce qbert --profile paper --estimate. A first look, in minutes: esbas reproduce qbert --steps 20000.
+    All of them learn from every game. There are three networks (small, large, huge), each with two
+    initializations, and one replay memory. The profile laptop learns something visible in under an
+    hour on two cores; the profile paper has the paper's values, and needs days. What it would take
+    here: esbas reproduce qbert --profile paper --estimate. A first look, in minutes: esbas
+    reproduce qbert --steps 20000.
     """
 
     command: ClassVar[str] = "esbas reproduce qbert"
@@ -32,43 +34,54 @@ class Qbert(SweepOptions):
     profile: Literal["laptop", "paper"] = "laptop"
     """All hyperparameters: laptop, or paper. docs/qbert.md lists both."""
     steps: int | None = None
-    """Agent steps of each run, with one action each. Schedules shrink in proportion if they are fewer than the profile's.
-    Default: that of the profile (laptop: 300,000, paper: 10,000,000)."""
+    """Agent steps of each run, with one action each. Schedules shrink in proportion if they are
+    fewer than the profile's. Default: that of the profile (laptop: 300,000, paper: 10,000,000)."""
     game: str = "Qbert"
     """The Atari game: any of ale-py's, such as Breakout or ALE/Breakout-v5."""
     selector: str = "ssbas"
-    """How networks are chosen, as in esbas train: ssbas, esbas, uniform, "ssbas(xi=1)", any of esbas bandits, or module:Class."""
+    """How networks are chosen, as in esbas train: ssbas, esbas, uniform, "ssbas(xi=1)", any of
+    esbas bandits, or module:Class."""
     alone: bool = False
-    """Also train each of the six networks by itself, from its own games alone: six more runs, each of which updates one network.
-    It can be added to finished results."""
+    """Also train each of the six networks by itself, from its own games alone: six more runs, each
+    of which updates one network. It can be added to finished results."""
     memory: int | None = None
-    """Frames in the replay memory, 7 KB each. Default: that of the profile (laptop: 100,000, paper: 1,000,000)."""
+    """Frames in the replay memory, 7 KB each. Default: that of the profile (laptop: 100,000, paper:
+    1,000,000)."""
     action_repeat: int | None = None
     """Frames per action. Default: that of the profile (laptop: 4, paper: 20 as printed)."""
     update_every: int | None = None
-    """Agent steps per update of each network. Default: that of the profile (laptop: 16, paper: 20 as printed)."""
+    """Agent steps per update of each network. Default: that of the profile (laptop: 16, paper: 20
+    as printed)."""
     runs: int = 1
-    """Independent runs of each method, with the seeds SEED, SEED + 1, ... The paper has one. Several give bands and intervals."""
+    """Independent runs of each method, with the seeds SEED, SEED + 1, ... The paper has one.
+    Several give bands and intervals."""
     device: str | None = None
-    """Where networks are trained: cpu, cuda or mps. Default: cuda if there is a GPU, otherwise cpu."""
+    """Where networks are trained: cpu, cuda or mps. Default: cuda if there is a GPU, otherwise
+    cpu."""
     processes: int | None = None
-    """Processes that train the networks of a run beside the acting. The results do not depend on it. Default: the number of
-    usable cores divided by the number of runs at the same time."""
+    """Processes that train the networks of a run beside the acting. The results do not depend on
+    it. Default: the number of usable cores divided by the number of runs at the same time."""
     jobs: int = 1
-    """Runs of a method that execute at the same time. The results do not depend on it. One run uses all processes."""
+    """Runs of a method that execute at the same time. The results do not depend on it. One run uses
+    all processes."""
     checkpoint_every: float = 180.0
-    """Seconds between two checkpoints. After a kill, the same command continues from the last one, with the same results."""
+    """Seconds between two checkpoints. After a kill, the same command continues from the last one,
+    with the same results."""
     tensorboard: bool = True
-    """Write TensorBoard logs into OUT/METHOD/runs/seed-N/tensorboard, if TensorBoard is installed."""
+    """Write TensorBoard logs into OUT/METHOD/runs/seed-N/tensorboard, if TensorBoard is
+    installed."""
     estimate: bool = False
-    """Only measure the speed of this machine, for some seconds, and print what the profile would take: time, memory, disk.
-    Default folder: ./esbas-qbert-estimate."""
+    """Only measure the speed of this machine, for some seconds, and print what the profile would
+    take: time, memory, disk. Default folder: ./esbas-qbert-estimate."""
 
     @cached_property
     def values(self) -> Profile:
         """The profile with the given options."""
         return find_profile(self.profile).with_options(
-            steps=self.steps, memory=self.memory, action_repeat=self.action_repeat, update_every=self.update_every
+            steps=self.steps,
+            memory=self.memory,
+            action_repeat=self.action_repeat,
+            update_every=self.update_every,
         )
 
     @cached_property
@@ -76,7 +89,12 @@ class Qbert(SweepOptions):
         """What is compared."""
         from esbas.experiments.qbert.setup import QbertSetup, find_game
 
-        return QbertSetup(profile=self.values, game=find_game(self.game), selector=self.selector, device=self.device)
+        return QbertSetup(
+            profile=self.values,
+            game=find_game(self.game),
+            selector=self.selector,
+            device=self.device,
+        )
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -87,17 +105,30 @@ class Qbert(SweepOptions):
         self.setup  # noqa: B018  # raises an error if the profile or the game is invalid
 
     def settings(self) -> dict[str, object]:
-        chosen = {name: getattr(self.values, name) for name in ("steps", "memory", "action_repeat", "update_every")}
-        own = {name: value for name, value in super().settings().items() if name not in _NOT_DECISIVE}
-        return own | chosen | {"game": self.setup.game, "alone": self.alone or None}
+        settings = super().settings()
+        for name in _NOT_DECISIVE:
+            settings.pop(name, None)
+        for name in ("steps", "memory", "action_repeat", "update_every"):
+            settings[name] = getattr(self.values, name)
+        settings["game"] = self.setup.game
+        settings["alone"] = self.alone or None
+        return settings
 
     def trainings(self, folder: Path) -> "dict[str, TrainingFolder]":
-        """The training of each method, each in its own folder."""
-        options: dict[str, Any] = {"seeds": self.seeds, "jobs": self.jobs, "engine": self.engine, "processes": self.processes}
-        options["resources"] = self.resources
-        options |= {"checkpoint_every": self.checkpoint_every, "tensorboard": self.tensorboard}
-        methods = self.setup.methods(alone=self.alone)
-        return {name: self.setup.training(name, members, folder, **options) for name, members in methods.items()}
+        """Return the training of each method, each in its own folder."""
+        options: dict[str, Any] = {
+            "seeds": self.seeds,
+            "jobs": self.jobs,
+            "engine": self.engine,
+            "processes": self.processes,
+            "resources": self.resources,
+            "checkpoint_every": self.checkpoint_every,
+            "tensorboard": self.tensorboard,
+        }
+        trainings = {}
+        for name, learners in self.setup.methods(alone=self.alone).items():
+            trainings[name] = self.setup.training(name, learners, folder, **options)
+        return trainings
 
     def run(self) -> None:
         from esbas.experiments.qbert import cost, report, sweep

@@ -1,7 +1,11 @@
-"""Figure 4 of the paper, with the networks: the game, what a network sees, and the layers. The recording of the best policy."""
+"""Figure 4 of the paper, with the networks, and the recording of the best policy.
 
+The figure shows the game, what a network sees, and the layers.
+"""
+
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,34 +14,44 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 
 from esbas import seeding
-from esbas.columns import Array
+from esbas._internal.columns import Array
 from esbas.envs.atari import EMULATED_FPS
 from esbas.experiments.qbert.profiles import NETWORKS, Network
 from esbas.experiments.qbert.setup import QbertSetup
-from esbas.learners.deep.layout import NetworkLayout
-from esbas.reporting.colours import COLOURS, INK, PAPER, QUIET
+from esbas.learners.dqn.layout import NetworkLayout
+from esbas.reporting.colors import COLORS, INK, PAPER, QUIET
 from esbas.training.folder import TrainingFolder
 from esbas.training.policies.policy_file import StoredPolicy
 from esbas.training.policies.scoring import greedy
 from esbas.training.reports.recording import Recording
-from esbas.training.runs.plan import Plan
 
 FRAMES_BEFORE = 500  # of random actions, before the picture of the game
 SECONDS = 30  # of the recording, at the speed of the game
-_NETWORK_COLOURS = COLOURS[0], COLOURS[1], COLOURS[6]
+_NETWORK_COLORS = COLORS[0], COLORS[1], COLORS[6]
+
+# Positions of the first and the last layer, and the height of the input.
+LEFT = 1.6
+RIGHT = 10.0
+HIGH = 0.62
 
 
 def game_figure(setup: QbertSetup) -> Figure:
-    """The game, the observation at the same time, and the three networks."""
-    task = setup.make_task(render_mode="rgb_array")
+    """Draw the game, the observation at the same time, and the three networks."""
+    env = setup.make_env(render_mode="rgb_array")
     try:
-        image, observation = _picture(task, steps=max(1, FRAMES_BEFORE // setup.profile.action_repeat))
-        layouts = {network: _layout(network, task) for network in NETWORKS}
+        steps = max(1, FRAMES_BEFORE // setup.profile.action_repeat)
+        image, observation = _picture(env, steps=steps)
+        layouts = {network: _layout(network, env) for network in NETWORKS}
     finally:
-        task.close()
-    history, repeat = setup.profile.history, setup.profile.action_repeat
-    figure = Figure(figsize=(10, 7.4), layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06), facecolor=PAPER)
-    grid = figure.add_gridspec(2, 1 + history, width_ratios=[1.25, *[1] * history], height_ratios=[1, 1.55])
+        env.close()
+    history = setup.profile.history
+    repeat = setup.profile.action_repeat
+    figure = Figure(
+        figsize=(10, 7.4), layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06), facecolor=PAPER
+    )
+    grid = figure.add_gridspec(
+        2, 1 + history, width_ratios=[1.25, *[1] * history], height_ratios=[1, 1.55]
+    )
     axes = figure.add_subplot(grid[0, 0])
     axes.imshow(image, interpolation="nearest")
     _title(axes, setup.game)
@@ -51,89 +65,151 @@ def game_figure(setup: QbertSetup) -> Figure:
     return figure
 
 
-def _picture(task: Any, *, steps: int) -> tuple[Array, Array]:
-    """The game after some random actions: its image, (H, W, 3), and the observation, (history, 84, 84)."""
+def _picture(env: Any, *, steps: int) -> tuple[Array, Array]:
+    """Return the game after some random actions.
+
+    This is its image, (H, W, 3), and the observation, (history, 84, 84).
+    """
     rng = seeding.generator(0, "picture of the game")
-    observation, _ = task.reset(seed=0)
-    image = task.render()
+    observation, _ = env.reset(seed=0)
+    image = env.render()
     for _ in range(steps):
-        following, _, terminated, truncated, _ = task.step(int(rng.integers(task.action_space.n)))
+        following, _, terminated, truncated, _ = env.step(int(rng.integers(env.action_space.n)))
         if terminated or truncated:
             break
-        observation, image = following, task.render()
+        observation = following
+        image = env.render()
     return np.asarray(image), np.asarray(observation)
 
 
-def _layout(network: Network, task: Any) -> NetworkLayout:
-    actions = int(task.action_space.n)
-    return NetworkLayout(task.observation_space, actions=actions, hidden=[network.hidden], convolutions=network.convolutions)
+def _layout(network: Network, env: Any) -> NetworkLayout:
+    return NetworkLayout(
+        env.observation_space,
+        actions=int(env.action_space.n),
+        hidden=[network.hidden],
+        convolutions=network.convolutions,
+    )
 
 
 def _title(axes: Axes, text: str, *, bold: bool = True) -> None:
     axes.set_axis_off()
-    axes.set_title(text, fontsize=12 if bold else 10, fontweight="bold" if bold else "normal", color=INK if bold else QUIET)
-
-
-LEFT, RIGHT, HIGH = 1.6, 10.0, 0.62  # where the first and the last layer are, and the height of the input
+    if bold:
+        axes.set_title(text, fontsize=12, fontweight="bold", color=INK)
+    else:
+        axes.set_title(text, fontsize=10, fontweight="normal", color=QUIET)
 
 
 def _draw_networks(axes: Axes, layouts: dict[Network, NetworkLayout]) -> None:
-    """A row per network: a box per layer, as high as its image, as wide as it has channels."""
+    """Draw a row per network: a box per layer, as high as its image, as wide as it has channels."""
     for row, (network, layout) in enumerate(layouts.items()):
-        _draw_network(axes, network, layout, y=-row, colour=_NETWORK_COLOURS[row])
+        _draw_network(axes, network, layout, y=-row, color=_NETWORK_COLORS[row])
     axes.set_xlim(0, RIGHT + 0.9)
     axes.set_ylim(0.62 - len(layouts), 0.5)
     axes.set_axis_off()
 
 
-def _draw_network(axes: Axes, network: Network, layout: NetworkLayout, *, y: float, colour: str) -> None:
-    side, boxes = 84, [(4, 84, "")]  # channels, side, how the layer is computed
+class DrawnLayer(NamedTuple):
+    """A layer of a network, as it is drawn."""
+
+    channels: int  # or units
+    side: int  # of its image; 0 for a dense layer
+    computed_by: str = ""
+
+    @property
+    def width(self) -> float:
+        """The width of its box."""
+        return 0.05 + 0.035 * math.sqrt(self.channels) if self.side else 0.09
+
+    @property
+    def height(self) -> float:
+        """The height of its box."""
+        if self.side:
+            return HIGH * self.side / 84
+        return HIGH * min(1.0, 0.07 * math.sqrt(self.channels) / 1.6 + 0.05)
+
+    @property
+    def text(self) -> str:
+        """Its size in words."""
+        if self.side:
+            return f"{self.channels} x {self.side} x {self.side}"
+        return f"{self.channels}"
+
+
+def _layers(network: Network, actions: int) -> list[DrawnLayer]:
+    side = 84
+    layers = [DrawnLayer(4, side)]
     for filters, kernel, stride in network.convolutions:
         side = (side - kernel) // stride + 1
-        boxes.append((filters, side, f"conv {kernel}x{kernel}/{stride}"))
-    boxes += [(network.hidden, 0, "dense"), (layout.shapes[-1][0], 0, "dense")]
-    places = np.linspace(LEFT, RIGHT, len(boxes))
+        layers.append(DrawnLayer(filters, side, f"conv {kernel}x{kernel}/{stride}"))
+    layers.append(DrawnLayer(network.hidden, 0, "dense"))
+    layers.append(DrawnLayer(actions, 0, "dense"))
+    return layers
+
+
+def _draw_network(
+    axes: Axes, network: Network, layout: NetworkLayout, *, y: float, color: str
+) -> None:
+    weights = f"{layout.size / 1e6:.2f} million\nweights"
     axes.text(0, y + 0.06, network.name, fontsize=13, fontweight="bold", color=INK, va="center")
-    axes.text(0, y - 0.17, f"{layout.size / 1e6:.2f} million\nweights", fontsize=10, color=QUIET, va="center", linespacing=1.2)
-    for place, (channels, side, kind) in zip(places, boxes, strict=True):
-        width = 0.05 + 0.035 * np.sqrt(channels) if side else 0.09
-        height = HIGH * side / 84 if side else HIGH * min(1.0, 0.07 * np.sqrt(channels) / 1.6 + 0.05)
-        axes.add_patch(Rectangle((place - width / 2, y - height / 2), width, height, color=colour, alpha=0.85, linewidth=0))
-        text = f"{channels} x {side} x {side}" if side else f"{channels}"
-        axes.text(place, y - HIGH / 2 - 0.03, text, fontsize=10, color=INK, ha="center", va="top")
-        if kind:
-            step = places[1] - places[0]
-            axes.text(place - step / 2, y + 0.05, kind, fontsize=10, color=QUIET, ha="center", va="bottom")
-            gap = 0.28
+    axes.text(0, y - 0.17, weights, fontsize=10, color=QUIET, va="center", linespacing=1.2)
+    layers = _layers(network, layout.shapes[-1][0])
+    positions = np.linspace(LEFT, RIGHT, len(layers))
+    step = positions[1] - positions[0]
+    gap = 0.28  # between an arrow and the middle of a box
+    for x, layer in zip(positions, layers, strict=True):
+        corner = (x - layer.width / 2, y - layer.height / 2)
+        axes.add_patch(
+            Rectangle(corner, layer.width, layer.height, color=color, alpha=0.85, linewidth=0)
+        )
+        below = y - HIGH / 2 - 0.03
+        axes.text(x, below, layer.text, fontsize=10, color=INK, ha="center", va="top")
+        if layer.computed_by:
+            between = x - step / 2
+            axes.text(
+                between,
+                y + 0.05,
+                layer.computed_by,
+                fontsize=10,
+                color=QUIET,
+                ha="center",
+                va="bottom",
+            )
             axes.annotate(
-                "", (place - gap, y), (place - step + gap, y), arrowprops={"arrowstyle": "->", "color": QUIET, "linewidth": 1.2}
+                "",
+                (x - gap, y),
+                (x - step + gap, y),
+                arrowprops={"arrowstyle": "->", "color": QUIET, "linewidth": 1.2},
             )
 
 
-def record(training: TrainingFolder, stored: StoredPolicy, path: Path, *, action_repeat: int) -> None:
-    """Record the first seconds of a game that the policy plays without exploration, at the speed of the game."""
-    task = training.plan.task(render_mode="rgb_array")
+def record(
+    training: TrainingFolder, stored: StoredPolicy, path: Path, *, action_repeat: int
+) -> None:
+    """Record the first seconds of a game that the policy plays without exploration.
+
+    The recording has the speed of the game.
+    """
+    env = training.plan.env(render_mode="rgb_array")
     recording = Recording(fps=EMULATED_FPS / action_repeat)
     try:
-        learner = _built(stored, training.plan, task)
+        learner = stored.build(
+            training.plan, observation_space=env.observation_space, action_space=env.action_space
+        )
         try:
-            _play(task, greedy(learner), recording, steps=SECONDS * EMULATED_FPS // action_repeat)
+            _play(env, greedy(learner), recording, steps=SECONDS * EMULATED_FPS // action_repeat)
         finally:
-            getattr(learner, "close", lambda: None)()
+            if hasattr(learner, "close"):
+                learner.close()
     finally:
-        task.close()
+        env.close()
     recording.write(path)
 
 
-def _built(stored: StoredPolicy, plan: Plan, task: Any) -> Any:
-    return stored.build(plan, observation_space=task.observation_space, action_space=task.action_space)
-
-
-def _play(task: Any, policy: Any, recording: Recording, *, steps: int) -> None:
+def _play(env: Any, policy: Any, recording: Recording, *, steps: int) -> None:
     rng = seeding.generator(0, "recording of the best policy")
-    observation, _ = task.reset(seed=int(rng.integers(2**31)))
+    observation, _ = env.reset(seed=int(rng.integers(2**31)))
     for _ in range(steps):
-        recording.add(task.render)
-        observation, _, terminated, truncated, _ = task.step(policy.act(observation, rng))
+        recording.add(env.render)
+        observation, _, terminated, truncated, _ = env.step(policy.act(observation, rng))
         if terminated or truncated:
             break

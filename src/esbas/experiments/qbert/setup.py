@@ -11,27 +11,42 @@ import gymnasium
 from esbas.envs import atari
 from esbas.errors import unknown
 from esbas.experiments.qbert.profiles import NETWORKS, Network, Profile
-from esbas.training import Recipe, Train, make_task, read_recipe
-from esbas.training.config import file_name
+from esbas.training import Plan, Recipe, make_env, read_recipe
+from esbas.training.config import TrainingConfig, file_name
 from esbas.training.folder import PORTFOLIO, TrainingFolder
 
-COPIES = 2  # initialisations of each network
-MEMBERS = tuple(f"{network.name} {copy}" for network in NETWORKS for copy in range(1, COPIES + 1))
+COPIES = 2  # initializations of each network
+LEARNERS = tuple(f"{network.name} {copy}" for network in NETWORKS for copy in range(1, COPIES + 1))
 EVALUATED = 10  # episodes of each network's greedy policy at the end of a run
 _OPTIONS = {
-    **{name: name for name in ("rate", "gamma", "double", "n_step", "optimizer", "initialization", "batch", "sync_every")},
-    "train_every": "update_every",
+    "learning_rate": "learning_rate",
+    "gamma": "gamma",
+    "double": "double",
+    "n_steps": "n_steps",
+    "optimizer": "optimizer",
+    "initialization": "initialization",
+    "batch_size": "batch_size",
+    "sync_every": "sync_every",
+    "train_freq": "update_every",
     "learning_starts": "replay_start",
 }
 """Options of a DQN, and what they are called in a profile."""
 
 
 def find_game(name: str) -> str:
-    """The name of an Atari game as in its Gymnasium id: "Qbert" for "qbert", "Qbert-v5" and "ALE/Qbert-v5"."""
+    """Return the name of an Atari game as in its Gymnasium id.
+
+    It is "Qbert" for "qbert", "Qbert-v5" and "ALE/Qbert-v5".
+    """
     games = {_letters(game): game for game in _games()}
     wanted = _letters(re.sub(r"^ALE/|-v\d+$", "", name, flags=re.IGNORECASE))
     if wanted not in games:
-        raise unknown("Atari game", name, games.values(), "name one of ale-py's, such as Qbert, Breakout or SpaceInvaders")
+        raise unknown(
+            "Atari game",
+            name,
+            games.values(),
+            "name one of ale-py's, such as Qbert, Breakout or SpaceInvaders",
+        )
     return games[wanted]
 
 
@@ -41,7 +56,12 @@ def _letters(name: str) -> str:
 
 def _games() -> list[str]:
     atari.register()
-    return [found[1] for each in gymnasium.registry if (found := re.fullmatch(r"ALE/(\w+)-v5", each))]
+    games = []
+    for name in gymnasium.registry:
+        found = re.fullmatch(r"ALE/(\w+)-v5", name)
+        if found is not None:
+            games.append(found[1])
+    return games
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +76,21 @@ class QbertSetup:
     @property
     def title(self) -> str:
         """The name of the selector in tables and figures."""
-        return self.selector.upper() if self.selector.lower() in ("ssbas", "esbas") else self.selector
+        if self.selector.lower() in ("ssbas", "esbas"):
+            return self.selector.upper()
+        return self.selector
 
     def methods(self, *, alone: bool) -> dict[str, tuple[str, ...]]:
-        """The networks of each method."""
-        return {self.title: MEMBERS} | ({name: (name,) for name in MEMBERS} if alone else {})
+        """Return the networks of each method."""
+        methods = {self.title: LEARNERS}
+        if alone:
+            for name in LEARNERS:
+                methods[name] = (name,)
+        return methods
 
     @property
-    def task(self) -> str:
+    def env(self) -> str:
+        """The environment as text, without its wrappers."""
         return f"ALE/{self.game}-v5(frameskip=1, repeat_action_probability={self.profile.sticky!r})"
 
     @property
@@ -73,53 +100,71 @@ class QbertSetup:
         preprocessing = f"AtariPreprocessing({options}, terminal_on_life_loss={profile.life_loss})"
         return preprocessing, f"FrameStackObservation(stack_size={profile.history})"
 
-    def make_task(self, *, render_mode: str | None = None) -> Any:
-        """The game as the networks play it."""
-        return make_task(self.task, wrappers=self.wrappers, render_mode=render_mode)
+    def make_env(self, *, render_mode: str | None = None) -> Any:
+        """Return the game as the networks play it."""
+        return make_env(self.env, wrappers=self.wrappers, render_mode=render_mode)
 
-    def recipe(self, members: tuple[str, ...] = MEMBERS) -> Recipe:
-        """The portfolio with these networks."""
+    def recipe(self, learners: tuple[str, ...] = LEARNERS) -> Recipe:
+        """Return the portfolio with these networks."""
         profile = self.profile
-        lines = ["[replay]", f"capacity = {profile.memory}", f"stack = {profile.history}"]
-        lines += [f"clip_rewards = {_toml(profile.clip_rewards)}"]
-        for name in members:
-            lines += ["", "[[member]]", 'algorithm = "dqn"', f"name = {_toml(name)}"]
-            lines += [f"{option} = {_toml(value)}" for option, value in self._options(name).items()]
+        lines = [
+            "[replay]",
+            f"buffer_size = {profile.memory}",
+            f"stack = {profile.history}",
+            f"clip_rewards = {_toml(profile.clip_rewards)}",
+        ]
+        for name in learners:
+            lines += ["", "[[learner]]", 'algorithm = "dqn"', f"name = {_toml(name)}"]
+            for option, value in self._options(name).items():
+                lines.append(f"{option} = {_toml(value)}")
         return read_recipe("\n".join(lines) + "\n", source="the portfolio of the experiment")
 
     def _options(self, name: str) -> dict[str, Any]:
-        profile, network = self.profile, network_of(name)
-        epsilon = [profile.epsilon_first, profile.epsilon_last, profile.epsilon_steps]
-        shape = {"hidden": [network.hidden], "convolutions": [list(layer) for layer in network.convolutions]}
-        same = {option: getattr(profile, own) for option, own in _OPTIONS.items()}
-        return same | shape | {"corrected": False, "epsilon": epsilon, "overlap": True}
+        """Return the options of a network in the portfolio."""
+        profile = self.profile
+        network = network_of(name)
+        options = {option: getattr(profile, own) for option, own in _OPTIONS.items()}
+        options["hidden"] = [network.hidden]
+        options["convolutions"] = [list(layer) for layer in network.convolutions]
+        options["corrected"] = False
+        options["epsilon"] = [profile.epsilon_first, profile.epsilon_last, profile.epsilon_steps]
+        options["overlap"] = True
+        return options
 
-    def training(self, method: str, members: tuple[str, ...], folder: Path, **options: Any) -> TrainingFolder:
-        """The training of one method, in a folder of its own, which all commands for trainings can open.
+    def training(
+        self, method: str, learners: tuple[str, ...], folder: Path, **options: Any
+    ) -> TrainingFolder:
+        """Return the training of one method.
+
+        It has a separate folder, which all commands for trainings can open.
 
         Args:
-            method: its name.
-            members: its networks.
-            folder: of the experiment.
-            options: of `Train`: seeds, and those that do not affect the results.
+            method: the name of the method.
+            learners: the networks of the method.
+            folder: the folder of the experiment.
+            options: options of the training: seeds, and those that do not affect the results.
         """
-        config = Train(
-            self.task,
+        device = self.device or _gpu()
+        config = TrainingConfig(
+            self.env,
             portfolio=Path(PORTFOLIO),  # in the folder of the training
             wrappers=self.wrappers,
-            selector=self.selector if len(members) > 1 else f"fixed:{members[0]}",
+            selector=self.selector if len(learners) > 1 else f"fixed:{learners[0]}",
             scale=self.profile.scale,
             steps=self.profile.steps,
             eval_episodes=EVALUATED,
-            device=self.device or _gpu(),
+            device=device,
             out=folder / method_folder(method),
             **options,
         )
-        return TrainingFolder(config.folder, config, config.plan(self.recipe(members)))
+        recipe = self.recipe(learners)
+        if device is not None:
+            recipe = recipe.on_device(device)
+        return TrainingFolder(config.folder, Plan(config, recipe))
 
 
 def method_folder(method: str) -> str:
-    """The name of a method's folder.
+    """Return the name of a method's folder.
 
     >>> method_folder("small 1")
     'small-1'
@@ -127,14 +172,16 @@ def method_folder(method: str) -> str:
     return file_name(method)
 
 
-def network_of(member: str) -> Network:
-    """The shape of a member's network."""
-    return next(network for network in NETWORKS if network.name == member.rpartition(" ")[0])
+def network_of(learner: str) -> Network:
+    """Return the shape of a learner's network."""
+    name, _, _ = learner.rpartition(" ")
+    by_name = {network.name: network for network in NETWORKS}
+    return by_name[name]
 
 
 def _gpu() -> str | None:
-    """The device of networks if there is a GPU; otherwise none is named, and they are on the CPU."""
-    from esbas.learners.deep.pytorch import find_device
+    """Return the device of networks if there is a GPU; None stands for the CPU."""
+    from esbas.learners.dqn.on_pytorch.pytorch import find_device
 
     found = find_device("auto").type
     return None if found == "cpu" else found

@@ -1,6 +1,6 @@
 """Pseudo-regrets from known expectations, and the bounds of the paper's theorems and Table 1."""
 
-from esbas.regret.bounds import (
+from esbas.experiments.regrets.bounds import (
     LOG,
     Growth,
     absolute_growth,
@@ -12,7 +12,15 @@ from esbas.regret.bounds import (
     theorem_2,
     theorem_3,
 )
-from esbas.regret.expectations import absolute, canonical_absolute, epoch_gaps, gaps, relative, short_sighted, smallest_gap
+from esbas.experiments.regrets.expectations import (
+    absolute,
+    canonical_absolute,
+    epoch_gaps,
+    gaps,
+    relative,
+    short_sighted,
+    smallest_gap,
+)
 
 __all__ = [
     "LOG",

@@ -1,22 +1,22 @@
-"""`esbas demo`: SSBAS and ESBAS choose among four Q-learners on a small task, in about a minute.
-
-It has the shape of an experiment, but it is a command (`esbas demo`).
-"""
+"""SSBAS and ESBAS over four learning rates on a small grid, in a minute."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from esbas.experiments.demo.report import publish
-from esbas.experiments.demo.setup import setups
-from esbas.experiments.demo.sweep import run_sweep
 from esbas.experiments.options import SweepOptions
+from esbas.experiments.small_grid.report import publish
+from esbas.experiments.small_grid.setup import setups
+from esbas.experiments.small_grid.sweep import run_sweep
 
 
 @dataclass(frozen=True, kw_only=True)
-class Demo(SweepOptions):
-    """SSBAS and ESBAS choose among Q-learners with four learning rates: the paper's fruit grid (Section 5.1) in small."""
+class SmallGrid(SweepOptions):
+    """SSBAS and ESBAS choose among Q-learners with four learning rates.
 
-    command: ClassVar[str] = "esbas demo"
+    This is the paper's fruit grid (Section 5.1) in small.
+    """
+
+    command: ClassVar[str] = "esbas reproduce small_grid"
 
     runs: int = 40
     episodes: int = 100_000
@@ -26,3 +26,6 @@ class Demo(SweepOptions):
         compared = setups(self.episodes)  # checks the number of episodes
         results = self.open_results()
         publish(results, run_sweep(self, results, compared))
+
+
+EXPERIMENT = SmallGrid

@@ -6,15 +6,17 @@ from functools import partial
 from esbas.experiments.gridworld import sweep as gridworld
 from esbas.experiments.gridworld.analysis import GridworldAnalysis
 from esbas.experiments.gridworld.setup import RATES, Setup
+from esbas.experiments.kernels.fruit_grid.whole_runs import Counters
 from esbas.experiments.options import SweepOptions
-from esbas.kernels.fruit_grid.whole_runs import Counters
 from esbas.reporting import Results
 
 BLOCK = 5
 
 
-def run_sweep(options: SweepOptions, results: Results, setups: Mapping[str, Setup]) -> dict[str, GridworldAnalysis]:
-    """All runs, by selector."""
+def run_sweep(
+    options: SweepOptions, results: Results, setups: Mapping[str, Setup]
+) -> dict[str, GridworldAnalysis]:
+    """Execute all runs, and return their analysis by selector."""
     analyses = {}
     for selector, setup in setups.items():
         counters = gridworld.run_sweep(
@@ -23,8 +25,8 @@ def run_sweep(options: SweepOptions, results: Results, setups: Mapping[str, Setu
             setup,
             [selector, *map(str, RATES)],
             block_size=BLOCK,
-            prefix=f"{selector}-demo-",
-            description=f"demo, {selector.upper()}",
+            prefix=f"{selector}-small-",
+            description=f"small grid, {selector.upper()}",
             note=partial(_shares_so_far, selector),
         )
         analyses[selector] = GridworldAnalysis(setup, counters)
@@ -32,9 +34,10 @@ def run_sweep(options: SweepOptions, results: Results, setups: Mapping[str, Setu
 
 
 def _shares_so_far(selector: str, counters: Mapping[str, Counters]) -> str:
-    """How often the selector chose each rate in the finished runs."""
+    """Return how often the selector chose each rate in the finished runs."""
     if selector not in counters:
         return ""
-    chosen = counters[selector].selections.sum(axis=(0, 1))
-    shares = ", ".join(f"{rate} {share:.0%}" for rate, share in zip(RATES, chosen / chosen.sum(), strict=True))
-    return f"{selector.upper()} chose {shares}"
+    chosen = counters[selector].selections.sum(axis=(0, 1))  # (K,)
+    shares = chosen / chosen.sum()
+    texts = [f"{rate} {share:.0%}" for rate, share in zip(RATES, shares, strict=True)]
+    return f"{selector.upper()} chose {', '.join(texts)}"

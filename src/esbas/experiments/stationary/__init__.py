@@ -28,9 +28,12 @@ class Stationary(SweepOptions):
 
     def check(self) -> None:
         super().check()
-        require(self.rounds >= 2, "rounds >= 2", rounds=self.rounds)
-        valid = len(self.means) >= 1 and all(0 <= mean <= 1 for mean in self.means)
-        require(valid, "means are probabilities, one per arm", means=self.means)
+        require(self.rounds >= 2, f"`rounds` must be at least 2, but got {self.rounds!r}.")
+        require(len(self.means) >= 1, "`means` must not be empty.")
+        require(
+            all(0 <= mean <= 1 for mean in self.means),
+            f"`means` must be between 0 and 1, but got {self.means!r}.",
+        )
 
     def run(self) -> None:
         results = self.open_results()

@@ -1,6 +1,7 @@
-"""The supported algorithms of d3rlpy and the names of their configurations: those that learn off-policy from single transitions.
+"""The supported algorithms of d3rlpy and the names of their configurations.
 
-Not supported: `rebrac` needs the next action, `cal_ql` the return, `prdc` all data at once, and `bc` does not use rewards.
+They learn off-policy from single transitions. Not supported: `rebrac` needs the next action,
+`cal_ql` the return, `prdc` all data at once, and `bc` does not use rewards.
 """
 
 DISCRETE = {

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from esbas import schema
-from esbas.columns import Array
-from esbas.learners.deep.layout import NetworkLayout
-from esbas.learners.deep.replay import SharedReplay
-from esbas.schema import COUNT, ArrayOf
+from esbas._internal import schema
+from esbas._internal.columns import Array
+from esbas._internal.schema import COUNT, ArrayOf
+from esbas.learners.dqn.layout import NetworkLayout
+from esbas.learners.dqn.replay.memory import SharedReplay
 
 NONE_YET = -1.0  # a loss is never negative
 
@@ -22,7 +22,7 @@ class UpdateOptions:
     rate: float
     gamma: float
     double: bool
-    n_step: int
+    n_steps: int
     corrected: bool
     trace_decay: float
 
@@ -38,63 +38,88 @@ class Hyperparameters(UpdateOptions):
 class Group(ABC):
     """Networks of equal shape on one replay memory. Each learns the same as it would alone."""
 
-    def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int) -> None:
-        self.replay, self.network, self.batch = replay, network, batch
+    def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch_size: int) -> None:
+        self.replay = replay
+        self.network = network
+        self.batch_size = batch_size
         self.options: list[Hyperparameters] = []
         self.counts = np.zeros(0, np.int64)  # (K,): updates made
         self.means = np.zeros((0, 3))  # (K, 3): loss, value and absolute error in the last batch
         self._diverged: set[int] = set()
-        self.sizes = dict.fromkeys(("weights", "target", "first", "second"), network.size)  # of the arrays of a saved network
+        self.sizes = {  # of the arrays of a saved network
+            "weights": network.size,
+            "target": network.size,
+            "first": network.size,
+            "second": network.size,
+        }
 
     def add(self, options: Hyperparameters, weights: Array) -> int:
         """Add a network and return its index in the group."""
         self.flush()
         self.options.append(options)
-        self.counts, self.means = np.append(self.counts, 0), np.append(self.means, np.full((1, 3), NONE_YET), axis=0)
+        self.counts = np.append(self.counts, 0)
+        self.means = np.append(self.means, np.full((1, 3), NONE_YET), axis=0)
         self._add(weights)
         return len(self.options) - 1
 
-    def diverged(self, place: int) -> bool:
-        """Whether an update of this network was not finite, and therefore skipped, since the last call."""
-        if place not in self._diverged:
+    def diverged(self, index: int) -> bool:
+        """Return whether an update of this network was skipped since the last call.
+
+        An update is skipped if it is not finite.
+        """
+        if index not in self._diverged:
             return False
-        self._diverged.discard(place)
+        self._diverged.discard(index)
         return True
 
-    def drawn(self, places: Array) -> Array:
-        """Uniformly sampled transitions, with replacement, for each of these networks, (n, B): numbers modulo the capacity."""
-        rows = [self.replay.draw(self.options[place].rng, self.batch) for place in places]
-        return np.array(rows, np.int64).reshape(len(places), self.batch)
+    def drawn(self, indices: Array) -> Array:
+        """Sample transitions uniformly, with replacement, for each of these networks, (n, B).
 
-    def state_dict(self, place: int) -> dict[str, Any]:
-        """The state of one network."""
+        They are numbers modulo the capacity of the memory.
+        """
+        numbers = [self.replay.draw(self.options[index].rng, self.batch_size) for index in indices]
+        return np.array(numbers, np.int64).reshape(len(indices), self.batch_size)
+
+    def state_dict(self, index: int) -> dict[str, Any]:
+        """Return the state of one network."""
         self.flush()
-        return self._arrays(place) | {"updates": int(self.counts[place]), "diverged": place in self._diverged}
+        state: dict[str, Any] = dict(self._arrays(index))
+        state["updates"] = int(self.counts[index])
+        state["diverged"] = index in self._diverged
+        return state
 
-    def load_state_dict(self, place: int, state: dict[str, Any]) -> None:
-        shape = {name: ArrayOf("f", (size,)) for name, size in self.sizes.items()} | {"updates": COUNT, "diverged": bool}
+    def load_state_dict(self, index: int, state: dict[str, Any]) -> None:
+        shape: dict[str, Any] = {"updates": COUNT, "diverged": bool}
+        for name, size in self.sizes.items():
+            shape[name] = ArrayOf("f", (size,))
         schema.check(state, shape, "a saved network", remedy="build the learner as it was")
-        self._set_arrays(place, {name: state[name] for name in self.sizes})
-        self.counts[place] = state["updates"]
-        self._diverged -= {place}
-        self._diverged |= {place} if state["diverged"] else set()
+        self._set_arrays(index, {name: state[name] for name in self.sizes})
+        self.counts[index] = state["updates"]
+        if state["diverged"]:
+            self._diverged.add(index)
+        else:
+            self._diverged.discard(index)
 
-    def metrics(self, place: int) -> dict[str, float]:
-        """Means over the batch of the last update of this network; empty before it."""
-        names = "loss", "mean Q", "TD error"
-        return dict(zip(names, self.means[place].tolist(), strict=True)) if self.means[place, 0] != NONE_YET else {}
+    def metrics(self, index: int) -> dict[str, float]:
+        """Return means over the batch of the last update of this network; empty before it."""
+        loss, value, error = self.means[index].tolist()
+        if loss == NONE_YET:
+            return {}
+        return {"loss": loss, "mean Q": value, "TD error": error}
 
-    def weights(self, place: int) -> Array:
-        """The weights of one network, (size,)."""
+    def weights(self, index: int) -> Array:
+        """Return the weights of one network, (size,)."""
         self.flush()
-        return self._arrays(place)["weights"]
+        return self._arrays(index)["weights"]
 
-    def restart(self, place: int, weights: Array) -> None:
-        """Give one network other weights, also as its target, and a new optimiser."""
+    def restart(self, index: int, weights: Array) -> None:
+        """Give one network other weights, also as its target, and a new optimizer."""
         self.flush()
-        moments = {name: np.zeros(size, np.float32) for name, size in self.sizes.items()}
-        arrays = moments | {name: weights for name in self.sizes if name not in ("first", "second")}
-        self.load_state_dict(place, arrays | {"updates": 0, "diverged": False})
+        state: dict[str, Any] = {"updates": 0, "diverged": False}
+        for name, size in self.sizes.items():
+            is_moment = name in ("first", "second")
+            state[name] = np.zeros(size, np.float32) if is_moment else weights
+        self.load_state_dict(index, state)
 
     def flush(self) -> None:
         """Make all updates that were requested but not started."""
@@ -103,64 +128,72 @@ class Group(ABC):
         """Release what does not end by itself, such as processes."""
 
     @abstractmethod
-    def request(self, place: int, updates: int) -> None:
+    def request(self, index: int, updates: int) -> None:
         """Request updates of one network on the current contents of the replay memory."""
 
     @abstractmethod
-    def values(self, place: int, observation: Any) -> Array:
-        """The values of all actions, (A,), by one network for one observation."""
+    def values(self, index: int, observation: Any) -> Array:
+        """Return the values of all actions, (A,), by one network for one observation."""
 
     @abstractmethod
-    def batch_values(self, place: int, observations: Array) -> Array:
-        """The values of all actions, (N, A), by one network for observations (N, ...)."""
+    def batch_values(self, index: int, observations: Array) -> Array:
+        """Return the values of all actions, (N, A), by one network for observations (N, ...)."""
 
     @abstractmethod
     def _add(self, weights: Array) -> None:
         """Add arrays for the newest network."""
 
     @abstractmethod
-    def _arrays(self, place: int) -> dict[str, Array]:
-        """Copies of the arrays in `sizes` of one network: weights, target, the optimiser's first and second moments, ..."""
+    def _arrays(self, index: int) -> dict[str, Array]:
+        """Return copies of the arrays of one network that `sizes` lists.
+
+        These are weights, target, the first and second moments of the optimizer, ...
+        """
 
     @abstractmethod
-    def _set_arrays(self, place: int, arrays: dict[str, Array]) -> None:
-        """Undo `_arrays`."""
+    def _set_arrays(self, index: int, arrays: dict[str, Array]) -> None:
+        """Replace what `_arrays` returns."""
 
 
 class JointGroup(Group):
-    """Networks that are trained in one call, as soon as each has an update to make, or when a result is needed."""
+    """Networks that are trained in one call.
 
-    def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int) -> None:
-        super().__init__(replay, network, batch=batch)
+    The call is made as soon as each network has an update to make, or when a result is needed.
+    """
+
+    def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch_size: int) -> None:
+        super().__init__(replay, network, batch_size=batch_size)
         self._pending: list[int] = []  # by network: updates to make
         self._idle = 0  # networks without pending updates
         replay.before_change.append(self.flush)
 
     def add(self, options: Hyperparameters, weights: Array) -> int:
-        place = super().add(options, weights)
+        index = super().add(options, weights)
         self._pending.append(0)
         self._idle += 1
-        return place
+        return index
 
-    def request(self, place: int, updates: int) -> None:
-        self._idle -= self._pending[place] == 0
-        self._pending[place] += updates
-        if not self._idle:
+    def request(self, index: int, updates: int) -> None:
+        if self._pending[index] == 0:
+            self._idle -= 1
+        self._pending[index] += updates
+        if self._idle == 0:
             self.flush()
 
     def flush(self) -> None:
         while self._idle < len(self._pending):
-            places = [place for place, updates in enumerate(self._pending) if updates]
-            for place in places:
-                self._pending[place] -= 1
+            indices = [index for index, updates in enumerate(self._pending) if updates > 0]
+            for index in indices:
+                self._pending[index] -= 1
             self._idle = self._pending.count(0)
-            self._diverged.update(self._update(np.array(places)))
+            self._diverged.update(self._update(np.array(indices)))
 
-    def load_state_dict(self, place: int, state: dict[str, Any]) -> None:
-        super().load_state_dict(place, state)
-        self._idle += self._pending[place] > 0
-        self._pending[place] = 0
+    def load_state_dict(self, index: int, state: dict[str, Any]) -> None:
+        super().load_state_dict(index, state)
+        if self._pending[index] > 0:
+            self._pending[index] = 0
+            self._idle += 1
 
     @abstractmethod
-    def _update(self, places: Array) -> list[int]:
-        """Make one update of each of these networks; returns those whose update was not finite."""
+    def _update(self, indices: Array) -> list[int]:
+        """Update each of these networks once and return those whose update was not finite."""

@@ -6,37 +6,50 @@ from typing import Any
 
 import numpy as np
 
-from esbas import spaces
-from esbas.columns import Array
+from esbas._internal import spaces
+from esbas._internal.columns import Array
 from esbas.errors import SpaceError, require, unknown
 
 Convolution = tuple[int, int, int]  # filters, kernel, stride
-NATURE: tuple[Convolution, ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # Mnih et al. (2015)
 INITIALIZATIONS = "pytorch", "he_uniform"
+NATURE: tuple[Convolution, ...] = ((32, 8, 4), (64, 4, 2), (64, 3, 1))  # Mnih et al. (2015)
 SMALL_IMAGE: tuple[Convolution, ...] = ((16, 3, 1),)  # Young and Tian (2019), for 10 x 10
 
 
 class NetworkLayout:
-    """Maps observations to the values of all actions: convolutions for images, then dense layers with ReLU between them.
+    """The layers of a network that maps observations to the values of all actions.
+
+    It has convolutions for images, then dense layers, with ReLU between them.
 
     Args:
         observation_space: Box or Discrete. Integers are one-hot encoded, bytes are divided by 255.
         actions: the number of actions.
         hidden: the widths of the dense layers.
-        convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images (three axes of bytes or Booleans)
-            and to none otherwise.
+        convolutions: (filters, kernel, stride) each. Defaults to a standard choice for images
+            (three axes of bytes or Booleans) and to none otherwise.
     """
 
     def __init__(
-        self, observation_space: Any, *, actions: int, hidden: Sequence[int], convolutions: Sequence[Convolution] | None = None
+        self,
+        observation_space: Any,
+        *,
+        actions: int,
+        hidden: Sequence[int],
+        convolutions: Sequence[Convolution] | None = None,
     ) -> None:
-        self.labels = int(observation_space.n) if spaces.is_discrete(observation_space) else 0  # one-hot encoded if not 0
-        self.first = int(observation_space.start) if self.labels else 0
-        shape, dtype = ((), None) if self.labels else (tuple(observation_space.shape), np.dtype(observation_space.dtype))
+        shape: tuple[int, ...] = ()
+        dtype = None
+        self.labels = 0  # how many there are, one-hot encoded; 0: observations are arrays
+        self.first = 0  # the first label
+        if spaces.is_discrete(observation_space):
+            self.labels = int(observation_space.n)
+            self.first = int(observation_space.start)
+        else:
+            shape = tuple(observation_space.shape)
+            dtype = np.dtype(observation_space.dtype)
         self.bytes = dtype == np.uint8
-        image = len(shape) == 3 and (dtype in (np.uint8, bool))
         if convolutions is None:
-            convolutions = () if not image else NATURE if min(sorted(shape)[1:]) >= 36 else SMALL_IMAGE
+            convolutions = _usual_convolutions(shape, dtype)
         self.convolutions = tuple(map(tuple, convolutions))
         self.channels_last = bool(self.convolutions) and shape[-1] < shape[0]
         self.shapes: list[tuple[int, ...]] = []  # weights and biases alternate
@@ -45,7 +58,10 @@ class NetworkLayout:
         if self.convolutions:
             inputs = self._add_convolutions(shape)
         for outputs in (*hidden, actions):
-            require(outputs >= 1, "a layer is at least 1 wide", hidden=tuple(hidden), actions=actions)
+            require(
+                outputs >= 1,
+                f"The widths in `hidden` must be at least 1, but got {tuple(hidden)!r}.",
+            )
             self.shapes += [(inputs, outputs), (outputs,)]
             self.operations += inputs * outputs
             inputs = outputs
@@ -53,8 +69,16 @@ class NetworkLayout:
         self.size = sum(self.sizes)  # the number of weights
 
     def _add_convolutions(self, shape: tuple[int, ...]) -> int:
-        require(len(shape) == 3, "convolutions are for observations with three axes", "pass convolutions=()", shape=shape)
-        channels, *sides = (shape[2], *shape[:2]) if self.channels_last else shape
+        """Add the layers of the convolutions and return the number of their outputs."""
+        require(
+            len(shape) == 3,
+            "Convolutions need observations with three axes, "
+            f"but the observations have the shape {shape}: pass `convolutions=()`.",
+        )
+        if self.channels_last:
+            *sides, channels = shape
+        else:
+            channels, *sides = shape
         for filters, kernel, stride in self.convolutions:
             self.shapes += [(filters, channels, kernel, kernel), (filters,)]
             sides = [(side - kernel) // stride + 1 for side in sides]
@@ -62,33 +86,53 @@ class NetworkLayout:
             channels = filters
             if min(sides) < 1:
                 raise SpaceError(
-                    f"an image must be at least as large as the kernels, but is {shape}: choose smaller convolutions"
+                    f"Images must be at least as large as the kernels, but have the shape {shape}: "
+                    "choose smaller `convolutions`."
                 )
         return channels * math.prod(sides)
 
     def initial(self, rng: np.random.Generator, initialization: str = "pytorch") -> Array:
-        """Initial weights, (size,), uniform within ±√(1 / inputs), or as He et al. (2015): ±√(6 / inputs), biases 0."""
+        """Draw initial weights, (size,), uniform within ±√(1 / inputs).
+
+        With "he_uniform", they are within ±√(6 / inputs), and biases are 0 (He et al., 2015).
+        """
         if initialization not in INITIALIZATIONS:
             raise unknown("initialization", initialization, INITIALIZATIONS)
-        he, parts = initialization == "he_uniform", []
+        parts = []
         for weights, biases in zip(self.shapes[::2], self.shapes[1::2], strict=True):
             inputs = weights[0] if len(weights) == 2 else math.prod(weights[1:])
-            bounds = (math.sqrt(6 / inputs), 0.0) if he else (math.sqrt(1 / inputs),) * 2
-            both = zip((weights, biases), bounds, strict=True)
-            parts += [rng.uniform(-bound, bound, math.prod(shape)) for shape, bound in both]
+            if initialization == "he_uniform":
+                bound = math.sqrt(6 / inputs)
+                bias_bound = 0.0
+            else:
+                bound = math.sqrt(1 / inputs)
+                bias_bound = bound
+            parts.append(rng.uniform(-bound, bound, math.prod(weights)))
+            parts.append(rng.uniform(-bias_bound, bias_bound, math.prod(biases)))
         return np.concatenate(parts).astype(np.float32)
 
     def describe(self) -> dict[str, Any]:
-        """What a program needs, besides the weights, to compute the same values: plain data."""
-        strides = [stride for _, _, stride in self.convolutions]
-        layers: list[dict[str, Any]] = [{"layer": "convolution", "stride": stride} for stride in strides]
-        layers += [{"layer": "dense"} for _ in range(len(self.shapes) // 2 - len(strides))]
-        labels = {"labels": self.labels, "first": self.first} if self.labels else None
-        scale = 1 / 255 if self.bytes else 1.0
-        return {"one_hot": labels, "channels_last": self.channels_last, "scale": scale, "layers": layers}
+        """Return what a program needs besides the weights to compute the values, as plain data."""
+        layers: list[dict[str, Any]] = []
+        for _, _, stride in self.convolutions:
+            layers.append({"layer": "convolution", "stride": stride})
+        while len(layers) < len(self.shapes) // 2:
+            layers.append({"layer": "dense"})
+        return {
+            "one_hot": {"labels": self.labels, "first": self.first} if self.labels else None,
+            "channels_last": self.channels_last,
+            "scale": 1 / 255 if self.bytes else 1.0,
+            "layers": layers,
+        }
 
     def parts(self, weights: Array) -> list[Array]:
-        """The weights and biases of the layers, alternating, for the weights of one network, (size,)."""
-        return [
-            part.reshape(shape) for part, shape in zip(np.split(weights, np.cumsum(self.sizes)[:-1]), self.shapes, strict=True)
-        ]
+        """Split the weights of one network, (size,), into the weights and biases of its layers."""
+        flat = np.split(weights, np.cumsum(self.sizes)[:-1])
+        return [part.reshape(shape) for part, shape in zip(flat, self.shapes, strict=True)]
+
+
+def _usual_convolutions(shape: tuple[int, ...], dtype: Any) -> Sequence[Convolution]:
+    if len(shape) != 3 or dtype not in (np.uint8, bool):
+        return ()  # no image
+    smaller_side = sorted(shape)[1]  # the channels are the smallest axis
+    return NATURE if smaller_side >= 36 else SMALL_IMAGE

@@ -1,11 +1,11 @@
-"""Optimisers of flat weights, compiled. `batched.py` has the same formulas for tensors."""
+"""Optimizers of flat weights, compiled. `batched.py` has the same formulas for tensors."""
 
 import math
 
 import numpy as np
 
-from esbas.columns import Array
-from esbas.compiling import compiled
+from esbas._internal.columns import Array
+from esbas._internal.compiling import compiled
 
 MAX_GRADIENT_NORM = 10.0
 OPTIMIZERS = "adam", "rmsprop"
@@ -13,7 +13,7 @@ OPTIMIZERS = "adam", "rmsprop"
 
 @compiled
 def norm_of(gradient: Array) -> float:
-    """The Euclidean norm. Four sums, since one would wait for each addition."""
+    """Return the Euclidean norm. Four sums are faster, since one would wait for each addition."""
     a = b = c = d = 0.0
     whole = len(gradient) // 4 * 4
     for i in range(0, whole, 4):
@@ -27,10 +27,25 @@ def norm_of(gradient: Array) -> float:
 
 
 @compiled
-def adam(weights: Array, gradient: Array, first: Array, second: Array, count: int, rate: float, shrink: float) -> None:
-    """Kingma and Ba (2015), with their β and ε. `count` updates, including this one; the gradient is multiplied by `shrink`."""
-    step, spread = np.float32(rate / (1 - 0.9**count)), np.float32(1 - 0.999**count)
-    factor, tenth, thousandth, tiny = np.float32(shrink), np.float32(0.1), np.float32(0.001), np.float32(1e-8)
+def adam(
+    weights: Array,
+    gradient: Array,
+    first: Array,
+    second: Array,
+    count: int,
+    rate: float,
+    shrink: float,
+) -> None:
+    """Update by Adam (Kingma and Ba, 2015), with their β and ε.
+
+    `count` is the number of updates, including this one. The gradient is multiplied by `shrink`.
+    """
+    step = np.float32(rate / (1 - 0.9**count))
+    spread = np.float32(1 - 0.999**count)
+    factor = np.float32(shrink)
+    tenth = np.float32(0.1)
+    thousandth = np.float32(0.001)
+    tiny = np.float32(1e-8)
     for i in range(len(weights)):
         slope = gradient[i] * factor
         first[i] += tenth * (slope - first[i])
@@ -40,8 +55,11 @@ def adam(weights: Array, gradient: Array, first: Array, second: Array, count: in
 
 @compiled
 def rmsprop(weights: Array, gradient: Array, second: Array, rate: float, shrink: float) -> None:
-    """Tieleman and Hinton (2012) with ρ = 0.95."""
-    step, factor, twentieth, tiny = np.float32(rate), np.float32(shrink), np.float32(0.05), np.float32(1e-7)
+    """Update by RMSprop (Tieleman and Hinton, 2012) with ρ = 0.95."""
+    step = np.float32(rate)
+    factor = np.float32(shrink)
+    twentieth = np.float32(0.05)
+    tiny = np.float32(1e-7)
     for i in range(len(weights)):
         slope = gradient[i] * factor
         second[i] += twentieth * (slope * slope - second[i])

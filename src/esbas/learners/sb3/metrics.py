@@ -1,27 +1,32 @@
-"""Numbers that describe the learning of a model. They are computed without random numbers, so they do not change a run."""
+"""Numbers that describe the learning of a model.
+
+They are computed without random numbers, so they do not change a run.
+"""
 
 from typing import Any
 
 import sb3_contrib
 import stable_baselines3
 
-from esbas.learners.deep.pytorch import torch
-from esbas.learners.sb3.hooks import OffPolicyAlgorithm, ReplayView, is_warming_up
+from esbas.learners.dqn.on_pytorch.pytorch import torch
+from esbas.learners.sb3.hooks import OffPolicyAlgorithm, ReplayView, exploration_of
 
 NEWEST = 32  # transitions on which values are computed
 
 
 def metrics_of(model: OffPolicyAlgorithm, replay: ReplayView) -> dict[str, float]:
-    """The loss of the last training, the exploration of models for discrete actions, and values on the newest transitions.
+    """Return the loss of the last training, and values on the newest transitions.
 
-    The TD error is given for models for discrete actions. Elsewhere it would depend on sampled actions.
+    Models for discrete actions also have epsilon and a TD error. For other models, it would depend
+    on sampled actions.
     """
-    logged, found = model.logger.name_to_value, {}
+    logged = model.logger.name_to_value
+    found = {}
     for key in ("train/loss", "train/critic_loss"):
         if key in logged:
             found["loss"] = float(logged[key])
     if hasattr(model, "exploration_rate"):
-        found["epsilon"] = 1.0 if is_warming_up(model) else float(model.exploration_rate)
+        found["epsilon"] = exploration_of(model)
     return found | _values(model, replay)
 
 
@@ -33,7 +38,9 @@ def _values(model: Any, replay: ReplayView) -> dict[str, float]:
     with torch.no_grad():
         if not isinstance(model, stable_baselines3.DQN | sb3_contrib.QRDQN):
             values = model.critic(samples.observations, samples.actions)
-            return {"mean Q": float((values[0] if isinstance(values, tuple) else values).mean())}
+            if isinstance(values, tuple):  # one for each critic
+                values = values[0]
+            return {"mean Q": float(values.mean())}
         network, target = _networks(model)
         values = network(samples.observations).gather(1, samples.actions.long()).squeeze(1)
         best = target(samples.next_observations).max(dim=1).values
@@ -43,7 +50,17 @@ def _values(model: Any, replay: ReplayView) -> dict[str, float]:
 
 
 def _networks(model: Any) -> tuple[Any, Any]:
-    """Functions from observations to the values of all actions, (N, A), by the network and by its target."""
+    """Return functions from observations to the values of all actions, (N, A).
+
+    The first one is the network, the second one its target.
+    """
     if isinstance(model, stable_baselines3.DQN):
         return model.q_net, model.q_net_target
-    return lambda seen: model.quantile_net(seen).mean(dim=1), lambda seen: model.quantile_net_target(seen).mean(dim=1)
+
+    def mean_of_quantiles(observations: Any) -> Any:
+        return model.quantile_net(observations).mean(dim=1)
+
+    def mean_of_target_quantiles(observations: Any) -> Any:
+        return model.quantile_net_target(observations).mean(dim=1)
+
+    return mean_of_quantiles, mean_of_target_quantiles

@@ -1,18 +1,26 @@
-"""What learners with a table of action values have in common, for discrete observations and actions."""
+"""The base of learners with a table of action values, for discrete observations and actions."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from esbas import schema
-from esbas.columns import Array
+from esbas._internal import schema
+from esbas._internal.columns import Array
+from esbas._internal.schema import COUNT, ArrayOf
+from esbas._internal.spaces import Discrete
 from esbas.errors import require
 from esbas.learners import schedules
 from esbas.learners.epsilon_greedy import EpsilonGreedy
-from esbas.schema import COUNT, ArrayOf
-from esbas.spaces import Discrete
+from esbas.learners.from_env import (
+    check_options,
+    name_for,
+    number_of_actions,
+    number_of_observations,
+    spaces_of,
+)
+from esbas.learners.naming import Named
 from esbas.trajectory import TrajectorySet, Transition
 
 Rate = float | Callable[[int], float]
@@ -20,18 +28,30 @@ Exploration = float | Sequence[float] | Callable[[int], float]
 RECENT = 100  # updates that count in `metrics`
 
 
-class Tabular:
-    """A table of action values and an ε-greedy policy, which is a live view of the table. Subclasses implement `step`.
+class TabularOptions(TypedDict, total=False):
+    """The options of `Tabular`."""
+
+    learning_rate: Rate
+    gamma: float
+    epsilon: Exploration
+    initial: float
+
+
+class Tabular(Named):
+    """A table of action values and an ε-greedy policy. Subclasses implement `step`.
+
+    The policy is a live view of the table.
 
     Args:
         name: the name of the learner.
         states: the number of observations, 0, ..., states - 1.
         actions: the number of actions.
-        rate: the learning rate: a number, or a function of the number of the episode, from 1.
+        learning_rate: a number, or a function of the number of the episode, from 1.
         gamma: the discount factor.
-        epsilon: the probability of a random action: a number; (first, last, transitions in between) for a linear decay; or a
-            function of the number of the episode.
-        initial: the initial value of all actions. If it is higher than any return, actions that were never taken are tried first.
+        epsilon: the probability of a random action: a number; (first, last, transitions in between)
+            for a linear decay; or a function of the number of the episode.
+        initial: the initial value of all actions. If it is higher than any return, actions that
+            were never taken are tried first.
     """
 
     stationary = False
@@ -42,22 +62,52 @@ class Tabular:
         *,
         states: int,
         actions: int,
-        rate: Rate = 0.1,
+        learning_rate: Rate = 0.1,
         gamma: float = 0.99,
         epsilon: Exploration = 0.1,
         initial: float = 0.0,
     ) -> None:
-        require(states >= 1 and actions >= 1, "states >= 1 and actions >= 1", states=states, actions=actions)
-        require(0 <= gamma <= 1, "0 <= gamma <= 1", gamma=gamma)
-        require(callable(rate) or 0 < rate <= 1, "0 < rate <= 1", rate=rate)
-        require(bool(np.isfinite(initial)), "initial is finite", initial=initial)
-        self.name, self.gamma = name, gamma
-        self.observation_space, self.action_space = Discrete(states), Discrete(actions)
+        require(states >= 1, f"`states` must be at least 1, but got {states!r}.")
+        require(actions >= 1, f"`actions` must be at least 1, but got {actions!r}.")
+        require(0 <= gamma <= 1, f"`gamma` must be between 0 and 1, but got {gamma!r}.")
+        require(
+            callable(learning_rate) or 0 < learning_rate <= 1,
+            f"`learning_rate` must be greater than 0 and at most 1, but got {learning_rate!r}.",
+        )
+        require(bool(np.isfinite(initial)), f"`initial` must be finite, but got {initial!r}.")
+        self.name = name
+        self.gamma = gamma
+        self.observation_space = Discrete(states)
+        self.action_space = Discrete(actions)
         self.table: Array = np.full((states, actions), float(initial))
-        self._rate = rate
+        self._rate = learning_rate
         self._epsilon = epsilon if callable(epsilon) else _number_or_decay(epsilon)
-        self._episode, self._seen = 1, 0  # the number of the episode, and of transitions so far
-        self._recent: deque[tuple[float, float, float]] = deque(maxlen=RECENT)  # values before and after an update, and its rate
+        self._episode = 1  # the number of the current episode
+        self._seen = 0  # the number of transitions so far
+        # The value before an update, the value after it, and the learning rate.
+        self._recent: deque[tuple[float, float, float]] = deque(maxlen=RECENT)
+
+    @classmethod
+    def for_env(
+        cls, env: Any, *, name: str | None = None, **options: Unpack[TabularOptions]
+    ) -> Self:
+        """Build the learner for an environment with discrete observations and actions.
+
+        Args:
+            env: the environment, from which the numbers of observations and actions are read.
+            name: the name of the learner. Default: what the algorithm is called, and the given
+                options except `seed`, such as "tabular Q learning_rate 0.02".
+            **options: the other arguments of the class.
+        """
+        return cls._for_env(env, name, options)
+
+    @classmethod
+    def _for_env(cls, env: Any, name: str | None, options: Mapping[str, Any]) -> Self:
+        observation_space, action_space = spaces_of(env)
+        states = number_of_observations(observation_space, cls.__name__)
+        actions = number_of_actions(action_space, cls.__name__)
+        check_options(cls, options)
+        return cls(name_for(cls, name, options), states=states, actions=actions, **options)
 
     def policy(self) -> EpsilonGreedy:
         rows = self.table.__getitem__  # works for one observation and for many
@@ -69,39 +119,55 @@ class Tabular:
         return EpsilonGreedy(rows, 0.0, batch_values=rows)
 
     def epsilon(self) -> float:
-        """The current probability of a random action."""
+        """Return the current probability of a random action."""
         if isinstance(self._epsilon, float):
             return self._epsilon
-        return self._epsilon(self._episode) if callable(self._epsilon) else schedules.value_at(self._epsilon, self._seen)
+        if callable(self._epsilon):
+            return self._epsilon(self._episode)
+        return schedules.value_at(self._epsilon, self._seen)
 
     def step(self, transition: Transition) -> None:
-        """Update once. The next value counts unless the episode terminated, so it does after a truncation."""
+        """Update once. After a truncation, unlike a termination, the next value counts."""
         raise NotImplementedError
 
     def learn(self, data: TrajectorySet) -> None:
-        """Step through the new trajectories: this learner has seen `episode - 1` of them."""
-        for trajectory in data.since(self._episode - 1):
+        """Step through the new trajectories."""
+        finished = self._episode - 1
+        for trajectory in data.since(finished):
             for transition in trajectory.transitions():
                 self.step(transition)
 
     def metrics(self) -> dict[str, float]:
-        """The means of the last updates: values after them, and absolute TD errors."""
+        """Return epsilon, and the means over the last updates: values and absolute TD errors."""
         found = {"epsilon": self.epsilon()}
         if self._recent:
             before, after, rate = np.array(self._recent, float).T
-            errors = np.divide(np.abs(after - before), rate, out=np.zeros(len(rate)), where=rate > 0)
-            found |= {"mean Q": float(after.mean()), "TD error": float(errors.mean())}
+            errors = np.zeros(len(rate))
+            np.divide(np.abs(after - before), rate, out=errors, where=rate > 0)
+            found["mean Q"] = float(after.mean())
+            found["TD error"] = float(errors.mean())
         return found
 
     def state_dict(self) -> dict[str, Any]:
-        recent = np.array(self._recent, float).reshape(-1, 3)
-        return {"table": self.table.copy(), "episode": self._episode, "seen": self._seen, "recent": recent}
+        return {
+            "table": self.table.copy(),
+            "episode": self._episode,
+            "seen": self._seen,
+            "recent": np.array(self._recent, float).reshape(-1, 3),
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        counts = {"episode": COUNT, "seen": COUNT, "recent": ArrayOf("f", (None, 3))}
-        schema.check(state, {"table": Any, str: Any} | counts, f"the saved state of learner {self.name!r}")
+        shape = {
+            "table": Any,  # checked by `load_policy_state`
+            "episode": COUNT,
+            "seen": COUNT,
+            "recent": ArrayOf("f", (None, 3)),
+            str: Any,  # what subclasses add
+        }
+        schema.check(state, shape, f"the saved state of learner {self.name!r}")
         self.load_policy_state({"table": state["table"]})
-        self._episode, self._seen = state["episode"], state["seen"]
+        self._episode = state["episode"]
+        self._seen = state["seen"]
         self._recent = deque(map(tuple, state["recent"].tolist()), maxlen=RECENT)
 
     def policy_state(self) -> dict[str, Any]:
@@ -109,7 +175,8 @@ class Tabular:
 
     def load_policy_state(self, state: dict[str, Any]) -> None:
         """Replace the values. The learning continues from them."""
-        shape, remedy = {"table": ArrayOf("f", self.table.shape)}, "build the learner as it was, or go back to an earlier copy"
+        shape = {"table": ArrayOf("f", self.table.shape)}
+        remedy = "build the learner as it was, or go back to an earlier copy"
         schema.check(state, shape, f"the saved policy of learner {self.name!r}", remedy=remedy)
         self.table[:] = state["table"]
 

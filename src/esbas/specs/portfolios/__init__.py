@@ -1,8 +1,8 @@
 """Portfolios as TOML text, and how their learners are built."""
 
-from esbas.training.portfolios.algorithms import ALGORITHMS, find_algorithm
-from esbas.training.portfolios.build import AlgorithmSpec, BuildContext
-from esbas.training.portfolios.recipe import Recipe, default_recipe, example, read_recipe, recipe_of
+from esbas.specs.portfolios.algorithms import ALGORITHMS, find_algorithm
+from esbas.specs.portfolios.build import AlgorithmSpec, BuildContext
+from esbas.specs.portfolios.recipe import Recipe, default_recipe, example, read_recipe, recipe_of
 
 __all__ = [
     "ALGORITHMS",

@@ -1,4 +1,7 @@
-"""The algorithms that a portfolio can name. Libraries are imported when one of their algorithms is used."""
+"""The algorithms that a portfolio can name.
+
+Libraries are imported when one of their algorithms is used.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,18 +10,26 @@ from typing import Any
 import numpy as np
 
 from esbas import learners
+from esbas._internal.registry import Registry
 from esbas.envs.wrappers import number_of
-from esbas.errors import SpaceError, UnknownNameError, require
+from esbas.errors import InvalidValueError, SpaceError, UnknownNameError
 from esbas.learner import Learner, RandomPolicy
 from esbas.learners import Constant, DoubleQ, ExpectedSARSA, QLambda, TabularQ
-from esbas.learners.d3 import names as d3_names
-from esbas.registry import Registry
-from esbas.training.portfolios.build import CONTINUOUS, DISCRETE, OTHER, AlgorithmSpec, BuildContext, algorithm_of, kind_of
-from esbas.training.portfolios.spaces import LARGEST_TABLE, advice, is_array
+from esbas.learners.d3rlpy import names as d3_names
+from esbas.specs.portfolios.build import (
+    CONTINUOUS,
+    DISCRETE,
+    OTHER,
+    AlgorithmSpec,
+    BuildContext,
+    algorithm_of,
+    kind_of,
+)
+from esbas.specs.portfolios.spaces import LARGEST_TABLE, advice, is_array, too_many_actions
 
 _SPACES = "observation_space", "action_space"
 _SB3_MEMORY = "buffer_size", "replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage"
-_SB3_SDE = "use_sde", "sde_sample_freq", "use_sde_at_warmup"  # needs its own memory
+_SB3_SDE = "use_sde", "sde_sample_freq", "use_sde_at_warmup"  # would need a separate memory
 _SB3_LOGS = "stats_window_size", "tensorboard_log", "verbose", "_init_setup_model"
 
 
@@ -26,8 +37,15 @@ def _random(context: BuildContext, name: str) -> Learner:
     return Constant(name, RandomPolicy(context.action_space))
 
 
-def _tabular(learner_class: Callable[..., Learner], context: BuildContext, name: str, **options: Any) -> Learner:
-    return learner_class(name, states=int(context.observation_space.n), actions=int(context.action_space.n), **options)
+def _tabular(
+    learner_class: Callable[..., Learner], context: BuildContext, name: str, **options: Any
+) -> Learner:
+    return learner_class(
+        name,
+        states=int(context.observation_space.n),
+        actions=int(context.action_space.n),
+        **options,
+    )
 
 
 def _double_q(context: BuildContext, name: str, **options: Any) -> Learner:
@@ -39,13 +57,24 @@ def _dqn(context: BuildContext, name: str, **options: Any) -> Learner:
 
 
 def _fqi(context: BuildContext, name: str, **options: Any) -> Learner:
-    task = {kind: getattr(context, kind) for kind in _SPACES}
-    return learners.FittedQ(name, **task, seed=context.seed, **options)
+    return learners.FittedQ(
+        name,
+        observation_space=context.observation_space,
+        action_space=context.action_space,
+        seed=context.seed,
+        **options,
+    )
 
 
 def _d3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
-    task = {kind: getattr(context, kind) for kind in _SPACES}
-    return learners.D3Learner(name, key, **task, seed=context.seed, **options)
+    return learners.D3Learner(
+        name,
+        key,
+        observation_space=context.observation_space,
+        action_space=context.action_space,
+        seed=context.seed,
+        **options,
+    )
 
 
 def _sb3_class(key: str) -> Callable[..., Any]:
@@ -57,11 +86,26 @@ def _sb3_class(key: str) -> Callable[..., Any]:
 def _sb3(key: str, context: BuildContext, name: str, **options: Any) -> Learner:
     from stable_baselines3.common.noise import NormalActionNoise
 
+    device = options.get("device")
+    if isinstance(device, str) and not context.acting:
+        from esbas.learners.dqn.on_pytorch.pytorch import find_device
+
+        find_device(device)  # Stable-Baselines3 would use the CPU instead, without a word
     if "action_noise" in options:
-        shape, deviation = context.action_space.shape, options["action_noise"]
-        require(0 < deviation < np.inf, "action_noise > 0, a standard deviation", action_noise=deviation)
+        shape = context.action_space.shape
+        deviation = options["action_noise"]
+        if not 0 < deviation < np.inf:
+            rule = "`action_noise` is a standard deviation, and must be finite and greater than 0"
+            raise InvalidValueError(f"{rule}, but got {deviation!r}.")
         options["action_noise"] = NormalActionNoise(np.zeros(shape), np.full(shape, deviation))
-    return learners.SB3Learner(name, key, replay=context.replay, total_steps=context.steps, options=options, seed=context.seed)
+    return learners.SB3Learner(
+        name,
+        key,
+        replay=context.replay,
+        total_steps=context.steps,
+        options=options,
+        seed=context.seed,
+    )
 
 
 def _of_sb3(key: str, title: str, actions: str) -> AlgorithmSpec:
@@ -77,34 +121,49 @@ def _of_sb3(key: str, title: str, actions: str) -> AlgorithmSpec:
 
 
 def _of_d3(key: str) -> AlgorithmSpec:
-    tables = {DISCRETE: d3_names.DISCRETE, CONTINUOUS: d3_names.CONTINUOUS}
+    actions: list[str] = []
+    if key in d3_names.DISCRETE:
+        actions.append(DISCRETE)
+    if key in d3_names.CONTINUOUS:
+        actions.append(CONTINUOUS)
     return AlgorithmSpec(
         title=f"d3rlpy {key}",
-        actions=tuple(kind for kind, table in tables.items() if key in table),
+        actions=tuple(actions),
         signature=lambda: learners.D3Learner,
         make=partial(_d3, key),
         reserved=("name", "algorithm", *_SPACES, "seed"),
     )
 
 
-def _of_table(title: str, learner_class: type[Learner], make: Callable[..., Learner] | None = None) -> AlgorithmSpec:
+def _of_table(
+    title: str, learner_class: type[Learner], make: Callable[..., Learner] | None = None
+) -> AlgorithmSpec:
+    reserved: tuple[str, ...] = ("name", "states", "actions")
+    if make is None:
+        make = partial(_tabular, learner_class)
+    else:
+        reserved = (*reserved, "seed")
     return AlgorithmSpec(
         title=title,
         actions=(DISCRETE,),
         observations=(DISCRETE,),
         signature=lambda: learner_class,
-        make=make or partial(_tabular, learner_class),
-        reserved=("name", "states", "actions") + (("seed",) if make else ()),
+        make=make,
+        reserved=reserved,
     )
 
 
 def _no_options() -> None:
-    """The signature of algorithms without options."""
+    """Serve as the signature of algorithms without options."""
 
 
 _BUILT_IN: dict[str, AlgorithmSpec] = {
     "dqn": AlgorithmSpec(
-        title="DQN", actions=(DISCRETE,), signature=lambda: learners.DQN, make=_dqn, reserved=("name", "replay", "seed")
+        title="DQN",
+        actions=(DISCRETE,),
+        signature=lambda: learners.DQN,
+        make=_dqn,
+        reserved=("name", "replay", "seed"),
     ),
     "tabular_q": _of_table("tabular Q", TabularQ),
     "double_q": _of_table("double Q", DoubleQ, _double_q),
@@ -136,53 +195,120 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
 }
 
 ALGORITHMS: Registry[AlgorithmSpec | type[Any]] = Registry("algorithm")
-"""The algorithms that a portfolio can name. `@ALGORITHMS.register("name")` adds a learner class of your own."""
+"""The algorithms that a portfolio can name. `@ALGORITHMS.register("name")` adds a learner class."""
 for _name, _algorithm in _BUILT_IN.items():
     ALGORITHMS.add(_name, _algorithm)
 
 
-NUMBER_ACTIONS = "add --wrappers DiscreteActions, which numbers all combinations"
+_NUMBER_ACTIONS = "add --wrappers DiscreteActions, which numbers all combinations"
+_NUMBER_OBSERVATIONS = "add --wrappers DiscreteObservations, which numbers all combinations"
 _ON_POLICY = {
-    *("ppo", "a2c", "a3c", "trpo", "acktr", "reinforce", "vpg", "sarsa", "recurrentppo", "maskableppo", "ppolstm", "impala")
+    "ppo",
+    "a2c",
+    "a3c",
+    "trpo",
+    "acktr",
+    "reinforce",
+    "vpg",
+    "sarsa",
+    "recurrentppo",
+    "maskableppo",
+    "ppolstm",
+    "impala",
 }
-_OFF_POLICY = "for discrete actions use dqn or sb3.qrdqn, for continuous actions sb3.sac, sb3.td3 or sb3.tqc"
+_OFF_POLICY = (
+    "for discrete actions use dqn or sb3.qrdqn, for continuous actions sb3.sac, sb3.td3 or sb3.tqc"
+)
+
+
+def algorithm_name(learner_class: type[Any]) -> str | None:
+    """Return the name of an algorithm by its class; None for a class that has none.
+
+    The class is a learner class of esbas, or a model class of Stable-Baselines3.
+
+    >>> algorithm_name(TabularQ)
+    'tabular_q'
+    """
+    package = learner_class.__module__.partition(".")[0]
+    if package in ("stable_baselines3", "sb3_contrib"):
+        name = f"sb3.{learner_class.__name__.lower()}"
+        return name if name in ALGORITHMS else None
+    names = {
+        TabularQ: "tabular_q",
+        DoubleQ: "double_q",
+        QLambda: "q_lambda",
+        ExpectedSARSA: "expected_sarsa",
+    }
+    if learner_class in names:
+        return names[learner_class]
+    # These two are compared by name, because importing them takes long.
+    if package == "esbas" and learner_class.__name__ == "DQN":
+        return "dqn"
+    if package == "esbas" and learner_class.__name__ == "FittedQ":
+        return "fqi"
+    for name in ALGORITHMS:
+        if ALGORITHMS.find(name) is learner_class:
+            return name
+    return None
 
 
 def find_algorithm(name: str) -> AlgorithmSpec:
-    """The algorithm with this name, or for the learner class `module:Class`; see `algorithm_of`."""
-    if name not in ALGORITHMS and "".join(filter(str.isalnum, name.lower().removeprefix("sb3."))) in _ON_POLICY:
-        message = f"members must learn from the episodes of all members, but {name} is on-policy and can learn from its own only"
-        raise UnknownNameError(f"{message}: {_OFF_POLICY}")
+    """Return the algorithm with this name, or for the learner class `module:Class`."""
+    if name not in ALGORITHMS and _is_on_policy(name):
+        rule = "A learner of a portfolio must learn from the episodes of all learners"
+        problem = f"{name} is on-policy and can learn from its own episodes only"
+        raise UnknownNameError(f"{rule}, but {problem}: {_OFF_POLICY}.")
     found = ALGORITHMS.find(name)
     return found if isinstance(found, AlgorithmSpec) else algorithm_of(name, found)
 
 
+def _is_on_policy(name: str) -> bool:
+    letters = [letter for letter in name.lower().removeprefix("sb3.") if letter.isalnum()]
+    return "".join(letters) in _ON_POLICY
+
+
 def check_spaces(algorithm: str, context: BuildContext) -> None:
-    """Raise a SpaceError if the algorithm does not support the spaces of the task."""
-    own, given = find_algorithm(algorithm), kind_of(context.action_space)
-    seen = context.observation_space
-    if given not in own.actions:
-        message = f"{algorithm} needs {' or '.join(own.actions)} actions, but the action space is {context.action_space}"
-        if given == OTHER and number_of(context.action_space):
-            discrete = "" if DISCRETE in own.actions else "use one for discrete actions such as dqn and "
-            raise SpaceError(f"{message}: remove it, or {discrete}{NUMBER_ACTIONS}")
-        fitting = [
-            name
-            for name, other in _BUILT_IN.items()
-            if given in other.actions and kind_of(seen) in (other.observations or (kind_of(seen),)) and "d3rlpy" not in name
-        ]
-        raise SpaceError(f"{message}: remove it, or choose one of {', '.join(fitting)}")
-    if own.observations and kind_of(seen) not in own.observations:
-        message = f"{algorithm} needs {' or '.join(own.observations)} observations, but the observation space is {seen}"
-        number = "add --wrappers DiscreteObservations, which numbers all combinations"
-        raise SpaceError(f"{message}: remove it, or {number if number_of(seen) else _discretize(seen)}")
-    if not (own.any_observations or is_array(seen)):
-        raise SpaceError(f"{algorithm} needs observations that are numbers or arrays, but {advice(seen)}")
+    """Raise a SpaceError if the algorithm does not support the spaces of the environment."""
+    spec = find_algorithm(algorithm)
+    actions = context.action_space
+    observations = context.observation_space
+    if kind_of(actions) not in spec.actions:
+        needed = f"{algorithm} needs {' or '.join(spec.actions)} actions"
+        problem = too_many_actions(actions)
+        if problem is not None:
+            raise SpaceError(f"{needed}, but the action space {actions} {problem}.")
+        remedy = _remedy_for_actions(spec, actions, observations)
+        raise SpaceError(f"{needed}, but the action space is {actions}: remove it, or {remedy}.")
+    if spec.observations and kind_of(observations) not in spec.observations:
+        needed = f"{algorithm} needs {' or '.join(spec.observations)} observations"
+        remedy = _NUMBER_OBSERVATIONS if number_of(observations) else _discretize(observations)
+        raise SpaceError(
+            f"{needed}, but the observation space is {observations}: remove it, or {remedy}."
+        )
+    if not (spec.any_observations or is_array(observations)):
+        needed = f"{algorithm} needs observations that are numbers or arrays"
+        raise SpaceError(f"{needed}, but {advice(observations)}.")
+
+
+def _remedy_for_actions(spec: AlgorithmSpec, actions: Any, observations: Any) -> str:
+    """Return what to do instead of using an algorithm that does not support these actions."""
+    if kind_of(actions) == OTHER and number_of(actions):
+        if DISCRETE in spec.actions:
+            return _NUMBER_ACTIONS
+        return "use one for discrete actions, such as dqn"
+    fitting: list[str] = []
+    for name, other in _BUILT_IN.items():
+        fits_actions = kind_of(actions) in other.actions
+        fits_observations = not other.observations or kind_of(observations) in other.observations
+        if fits_actions and fits_observations and "d3rlpy" not in name:
+            fitting.append(name)
+    return f"choose one of {', '.join(fitting)}"
 
 
 def _discretize(space: Any) -> str:
-    """How to get discrete observations from vectors."""
-    low, high = np.asarray(getattr(space, "low", np.inf)), np.asarray(getattr(space, "high", np.inf))
+    """Return how to get discrete observations from vectors."""
+    low = np.asarray(getattr(space, "low", np.inf))
+    high = np.asarray(getattr(space, "high", np.inf))
     bins = min(10, int(LARGEST_TABLE ** (1 / len(low)))) if low.ndim == 1 else 0
     if bins < 3 or not (np.isfinite(low).all() and np.isfinite(high).all()):
         return "choose an algorithm for vectors, such as dqn"

@@ -1,18 +1,19 @@
-"""The client: which studies a service has, and each of them."""
+"""The client of a service, which lists and opens its studies."""
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from esbas.client.connection import Connection, checked, part
-from esbas.client.remote_study import RemoteStudy
+from esbas.studies.client.connection import Connection, checked, part
+from esbas.studies.client.remote_study import RemoteStudy
 
 
 class Client:
     """A service of studies, as `esbas serve` starts one. Safe to share between threads.
 
-    Requests that fail because the service or its store cannot be reached, or because there were too many, are sent again for
-    `patience` seconds. This is safe: every request that changes a study has a key.
+    Requests that fail because the service or its store cannot be reached, or because there were too
+    many, are sent again for `patience` seconds. This is safe: every request that changes a study
+    has a key.
 
     Args:
         url: of the service, such as `http://127.0.0.1:8000`.
@@ -21,7 +22,9 @@ class Client:
         patience: seconds during which a request is repeated.
     """
 
-    def __init__(self, url: str, *, token: str | None = None, timeout: float = 60.0, patience: float = 30.0) -> None:
+    def __init__(
+        self, url: str, *, token: str | None = None, timeout: float = 60.0, patience: float = 30.0
+    ) -> None:
         self._connection = Connection(url, token=token, timeout=timeout, patience=patience)
 
     def study(
@@ -36,7 +39,10 @@ class Client:
         expire_after: float | None = None,
         claim_expires: float | None = None,
     ) -> RemoteStudy:
-        """A study of the service. With a selector, it is created unless it exists. The arguments are those of `open_study`."""
+        """Open a study of the service; with a selector, create it unless it exists.
+
+        The arguments are those of `esbas.open_study`.
+        """
         body = {
             "name": name,
             "selector": selector,
@@ -51,25 +57,35 @@ class Client:
         return RemoteStudy(self._connection, part(answer, "name", str))
 
     def existing_study(self, name: str) -> RemoteStudy:
-        """A study that exists; a token that may only read is enough."""
+        """Open a study that exists. A token with the scope read is enough."""
         study = RemoteStudy(self._connection, name)
         study.describe()
         return study
 
     def studies(self) -> list[dict[str, Any]]:
-        """All studies: name, selector, settings, and the number of the last event."""
-        return list(part(self._connection.request("GET", "/v1/studies"), "studies", [{str: Any}]))
+        """Return all studies: name, selector, settings, and the number of the last event."""
+        answer = self._connection.request("GET", "/v1/studies")
+        return list(part(answer, "studies", [{str: Any}]))
 
     def health(self) -> dict[str, Any]:
-        """Whether the service and its store work, and the version of esbas there."""
-        return dict(checked(self._connection.request("GET", "/healthz"), {str: Any}))
+        """Return whether the service and its store work, and the version of esbas there."""
+        answer = self._connection.request("GET", "/healthz")
+        return dict(checked(answer, {str: Any}))
 
     def close(self) -> None:
         """Close the connections."""
         self._connection.close()
 
+    def __repr__(self) -> str:
+        return f"<Client of {self._connection.url}>"
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()

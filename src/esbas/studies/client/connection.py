@@ -1,4 +1,4 @@
-"""Requests over HTTP with connections that are kept, and repeated when they fail."""
+"""Requests over HTTP: connections are kept, and requests that fail are repeated."""
 
 import http.client
 import json
@@ -10,19 +10,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from esbas import errors, schema
+from esbas import errors
+from esbas._internal import schema
 from esbas.errors import LONGEST_MESSAGE, EsbasError, InvalidValueError, ServiceError, require
 
-PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds before the first repetition, and at most
+PAUSE = 0.05  # seconds before the first repetition
+LONGEST_PAUSE = 2.0  # seconds
 MOST_KEPT = 16  # idle connections
 LONGEST_LINE = 2**24  # characters of an event in a stream
 _REMEDY = "check that the URL is that of esbas serve"
-_BUSY = 408, 429, 502, 503, 504
-_FAILURES = OSError, http.client.HTTPException
+_BUSY = (408, 429, 502, 503, 504)  # statuses after which a request is repeated
+_FAILURES = (OSError, http.client.HTTPException)
 
 
 class Connection:
-    """Sends requests to a service. Safe to share between threads and with forked processes: each request has its own connection.
+    """Sends requests to a service.
+
+    It is safe to share between threads and with forked processes: each request has its own
+    connection.
 
     Args:
         url: `http://host:port` or `https://host:port`.
@@ -33,25 +38,47 @@ class Connection:
 
     def __init__(self, url: str, *, token: str | None, timeout: float, patience: float) -> None:
         parts = urlsplit(url)
-        plain = parts.hostname and not parts.query and not parts.username
-        require(parts.scheme in ("http", "https") and bool(plain), "url is http://host:port or https://host:port", url=url)
-        require(timeout > 0 and patience >= 0, "timeout > 0 and patience >= 0", timeout=timeout, patience=patience)
+        has_user = "@" in parts.netloc
+        plain = parts.hostname and not parts.query and not has_user
+        require(
+            parts.scheme in ("http", "https") and bool(plain),
+            f"`url` must be http://host:port or https://host:port, but got {url!r}.",
+        )
+        require(timeout > 0, f"`timeout` must be greater than 0, but got {timeout!r}.")
+        require(patience >= 0, f"`patience` must not be negative, but got {patience!r}.")
         self.url = url.rstrip("/")
-        self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._host, self._port, self._prefix = parts.hostname or "", parts.port, parts.path.rstrip("/")
-        self._timeout, self._patience = timeout, patience
+        self._kind: type[http.client.HTTPConnection] = http.client.HTTPConnection
+        if parts.scheme == "https":
+            self._kind = http.client.HTTPSConnection
+        self._host = parts.hostname or ""
+        self._port = parts.port
+        self._prefix = parts.path.rstrip("/")
+        self._timeout = timeout
+        self._patience = patience
         self._headers = {} if token is None else {"authorization": f"Bearer {_plain(token)}"}
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock = threading.Lock()
+        self._process = os.getpid()
         self._idle: list[http.client.HTTPConnection] = []
 
     def request(
-        self, method: str, path: str, *, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, Any] | None = None,
     ) -> Any:
-        """The answer of the service. A request that gets none is sent again: it must have a key, or no effect if repeated."""
+        """Send a request and return the answer.
+
+        A request without an answer is sent again: it must have a key, or no effect if repeated.
+        """
+        target = f"{self._prefix}{path}"
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        target = f"{self._prefix}{path}" + (f"?{urlencode(given)}" if given else "")
+        if given:
+            target += f"?{urlencode(given)}"
         content = None if body is None else json.dumps(body).encode()
-        end, pause = time.monotonic() + self._patience, PAUSE
+        end = time.monotonic() + self._patience
+        pause = PAUSE
         while True:
             try:
                 status, wait, answer = self._exchange(method, target, content)
@@ -64,14 +91,18 @@ class Connection:
                 failure = error_of(status, answer)
                 if status not in _BUSY:
                     raise failure
-            rest = max(wait, random.uniform(0.5, 1.0) * pause)  # noqa: S311  # clients do not repeat at the same time
+            # At random, so that clients do not repeat their requests at the same time
+            rest = max(wait, random.uniform(0.5, 1.0) * pause)  # noqa: S311
             if time.monotonic() + rest > end:
                 raise failure
             time.sleep(rest)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def lines(self, path: str, headers: Mapping[str, str]) -> Iterator[str]:
-        """The lines of a stream, until it ends. If the service cannot be reached, raise a ServiceError."""
+        """Yield the lines of a stream until it ends.
+
+        If the service cannot be reached, raise a ServiceError.
+        """
         connection = self._new()
         try:
             connection.request("GET", f"{self._prefix}{path}", headers={**self._headers, **headers})
@@ -88,23 +119,30 @@ class Connection:
     def close(self) -> None:
         """Close the connections that are kept."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            idle = self._idle
+            self._idle = []
         for connection in idle:
             connection.close()
 
-    def _exchange(self, method: str, target: str, content: bytes | None) -> tuple[int, float, bytes]:
-        """Status, seconds to wait, and body of an answer."""
+    def _exchange(
+        self, method: str, target: str, content: bytes | None
+    ) -> tuple[int, float, bytes]:
+        """Send a request once, and return status, seconds to wait, and body of the answer."""
         connection, kept = self._take()
-        headers = self._headers if content is None else {**self._headers, "content-type": "application/json"}
+        headers = dict(self._headers)
+        if content is not None:
+            headers["content-type"] = "application/json"
         try:
             try:
                 connection.request(method, target, content, headers)
             except (BrokenPipeError, ConnectionResetError):
                 if kept:
                     raise  # the service has closed an idle connection
-                # otherwise, it has refused the request before it was sent completely: the answer may be there
+                # Otherwise, it has refused the request before it was sent completely: the answer
+                # may be there.
             answer = connection.getresponse()
-            body, wait = answer.read(), answer.getheader("retry-after", "0")
+            body = answer.read()
+            retry_after = answer.getheader("retry-after", "0")
         except BaseException:
             connection.close()
             raise
@@ -112,12 +150,15 @@ class Connection:
             connection.close()
         else:
             self._keep(connection)
-        return answer.status, float(wait) if wait.isdecimal() else 0.0, body
+        wait = float(retry_after) if retry_after.isdecimal() else 0.0
+        return answer.status, wait, body
 
     def _take(self) -> tuple[http.client.HTTPConnection, bool]:
         with self._lock:
-            if os.getpid() != self._process:  # the connections belong to the process from which this one was forked
-                self._process, self._idle = os.getpid(), []
+            if os.getpid() != self._process:
+                # The connections belong to the process from which this one was forked.
+                self._process = os.getpid()
+                self._idle = []
             if self._idle:
                 return self._idle.pop(), True
         return self._new(), False
@@ -134,11 +175,13 @@ class Connection:
 
     def _unreachable(self, error: Exception) -> ServiceError:
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        return ServiceError(f"the service must be reachable, but {self.url} is not ({cause}): start it, or check the URL")
+        return ServiceError(
+            f"The service at {self.url} cannot be reached ({cause}): start it, or check the URL."
+        )
 
 
 def read_answer(text: bytes | str) -> Any:
-    """The JSON of an answer."""
+    """Parse the JSON of an answer."""
     try:
         return schema.read_json(text, "an answer", remedy=_REMEDY)
     except InvalidValueError as error:
@@ -146,7 +189,7 @@ def read_answer(text: bytes | str) -> Any:
 
 
 def checked(answer: Any, shape: Any) -> Any:
-    """The answer, if it has this shape (see `esbas.schema`)."""
+    """Return the answer, if it has this shape (see `esbas._internal.schema`)."""
     try:
         schema.check(answer, shape, "an answer", remedy=_REMEDY)
     except InvalidValueError as error:
@@ -155,26 +198,38 @@ def checked(answer: Any, shape: Any) -> Any:
 
 
 def part(answer: Any, name: str, shape: Any) -> Any:
-    """A part of an answer."""
+    """Return a part of an answer, if it has this shape."""
     return checked(answer, {name: shape, str: Any})[name]
 
 
 def error_of(status: int, body: bytes) -> EsbasError:
-    """The error that the service answered; the same that a study on this machine raises."""
+    """Return the error in an answer, of the class that a study on this machine raises."""
     try:
         found = part(read_answer(body), "error", {"type": str, "message": str, str: Any})
     except ServiceError:
         text = schema.short(body[:60].decode("latin-1"))
-        return ServiceError(f"a service must answer in JSON, but this one answered {status} {text}: {_REMEDY}")
+        return ServiceError(
+            f"A service must answer in JSON, but this one answered {status} {text}: {_REMEDY}."
+        )
     message = " ".join(found["message"][:LONGEST_MESSAGE].split())
-    known = getattr(errors, found["type"], None) if found["type"].endswith("Error") else None
-    if isinstance(known, type) and issubclass(known, EsbasError):
-        return known(message)
+    if found["type"].endswith("Error"):
+        known = getattr(errors, found["type"], None)
+        if isinstance(known, type) and issubclass(known, EsbasError):
+            return known(message)
     return ServiceError(message)
 
 
 def _plain(token: str) -> str:
-    fits = isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token and token != ""
+    fits = (
+        isinstance(token, str)
+        and token.isascii()
+        and token.isprintable()
+        and " " not in token
+        and token != ""
+    )
     if not fits:
-        raise InvalidValueError("a token must be printable ASCII without spaces, but this one is not: copy it again")
+        # Without the token: messages may be logged.
+        raise InvalidValueError(
+            "A token must be printable ASCII without spaces, but this one is not: copy it again."
+        )
     return token

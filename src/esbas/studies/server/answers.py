@@ -1,4 +1,4 @@
-"""Answers in JSON, and errors as answers: every error has one shape and a documented status."""
+"""Answers in JSON. All errors have the same shape and a documented status."""
 
 import json
 import math
@@ -48,15 +48,24 @@ class Answer(Response):
 
 
 def to_json(content: Any) -> str:
-    """JSON in ASCII."""
+    """Return JSON in ASCII."""
     try:
         return _JSON.encode(content)
     except ValueError:
         return _JSON.encode(_finite(content))
 
 
-def error_answer(status: int, kind: str, message: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """An error: `type` is the name of a class in `esbas.errors`, or a word for what only the service has."""
+def error_answer(
+    status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
+) -> Answer:
+    """Return the answer for an error.
+
+    Args:
+        status: of the answer.
+        kind: the name of a class in `esbas.errors`, or a word for an error of the service itself.
+        message: one sentence.
+        headers: of the answer.
+    """
     return Answer({"error": {"type": kind, "message": message}}, status, headers)
 
 
@@ -69,10 +78,17 @@ def add_error_answers(app: FastAPI) -> None:
 
 
 def error_of(error: EsbasError) -> Answer:
-    """The answer for an error of a study."""
-    status = next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500)
+    """Return the answer for an error of a study."""
+    status = _status_of(error)
     headers = {"retry-after": "1"} if status == 503 else None
     return error_answer(status, type(error).__name__, str(error), headers)
+
+
+def _status_of(error: EsbasError) -> int:
+    for kind, status in STATUSES.items():
+        if isinstance(error, kind):
+            return status
+    return 500
 
 
 async def _study_error(_: Request, error: Exception) -> Response:
@@ -84,45 +100,64 @@ async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return error_answer(400, "BadRequest", "the body of a request must be JSON, but this one is not: check its syntax")
+        message = "The body of a request must be JSON, but this one is not: check its syntax."
+        return error_answer(400, "BadRequest", message)
     where = ".".join(str(each)[:60] for each in first["loc"][:6])
-    rule = f"`{where}` must fit the schema of the request, but: {str(first['msg'])[:200]}"
-    return error_answer(422, InvalidValueError.__name__, f"{rule}: see /openapi.json")
+    cause = str(first["msg"])[:200]
+    message = f"`{where}` does not fit the schema of the request ({cause}): see /openapi.json."
+    return error_answer(422, InvalidValueError.__name__, message)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    messages = {
-        400: "the body of a request must be JSON in UTF-8, but this one is not: check its encoding",
-        404: f"a path must be one of /openapi.json, but {request.url.path[:200]!r} is not: check it",
-        405: f"a path must be used with its methods, but {request.method[:20]} is none of this one's: see /openapi.json",
-    }
-    kind = _WORDS.get(error.status_code, "HTTPError")
-    headers = {"allow": ", ".join(_methods(request))} if error.status_code == 405 else error.headers
-    return error_answer(error.status_code, kind, messages.get(error.status_code, str(error.detail)), headers)
+    status = error.status_code
+    kind = _WORDS.get(status, "HTTPError")
+    message = str(error.detail)
+    headers = error.headers
+    if status == 400:
+        message = (
+            "The body of a request must be JSON in UTF-8, but this one is not: check its encoding."
+        )
+    elif status == 404:
+        message = f"There is no path {request.url.path[:200]!r}: see /openapi.json."
+    elif status == 405:
+        message = f"This path has no method {request.method[:20]}: see /openapi.json."
+        headers = {"allow": ", ".join(_methods(request))}
+    return error_answer(status, kind, message, headers)
 
 
 def _methods(request: Request) -> list[str]:
-    """The methods of a path, which several routes may share."""
+    """Return the methods of a path, which several routes may share."""
     paths: dict[str, dict[str, Any]] = request.app.openapi()["paths"]
-    steps = request.scope["path"].split("/")
-    found = {method.upper() for path, methods in paths.items() if _fits(path.split("/"), steps) for method in methods}
+    segments = request.scope["path"].split("/")
+    found: set[str] = set()
+    for path, methods in paths.items():
+        if _fits(path.split("/"), segments):
+            found.update(method.upper() for method in methods)
     return sorted(found) or ["GET"]
 
 
-def _fits(pattern: list[str], steps: list[str]) -> bool:
-    return len(pattern) == len(steps) and all(
-        wanted == found or (wanted.startswith("{") and found != "") for wanted, found in zip(pattern, steps, strict=True)
-    )
+def _fits(pattern: list[str], segments: list[str]) -> bool:
+    if len(pattern) != len(segments):
+        return False
+    for wanted, found in zip(pattern, segments, strict=True):
+        is_parameter = wanted.startswith("{") and found != ""
+        if wanted != found and not is_parameter:
+            return False
+    return True
 
 
 async def _failure(_: Request, error: Exception) -> Response:
-    return error_answer(500, "InternalError", f"the service failed ({describe(error)[:300]}): see its log")
+    message = f"The service failed ({describe(error)[:300]}): see its log."
+    return error_answer(500, "InternalError", message)
 
 
 def _finite(value: Any) -> Any:
+    """Return a copy in which numbers that are not finite are None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {name: _finite(item) for name, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

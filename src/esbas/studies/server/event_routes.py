@@ -9,40 +9,49 @@ from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response, StreamingResponse
 
 from esbas.errors import EsbasError
-from esbas.server.answers import error_answer, to_json
-from esbas.server.routing import ERRORS, Service, StudyName, event_data, service_of
-from esbas.server.study_routes import After
-from esbas.store import Event
+from esbas.studies import Event
+from esbas.studies.server.answers import error_answer, to_json
+from esbas.studies.server.routing import ERRORS, Service, StudyName, event_data, service_of
+from esbas.studies.server.study_routes import After
 
 CHUNK = 100  # events that are read at a time
 QUIET = 15.0  # seconds without events until a comment is sent, so that proxies keep the connection
 router = APIRouter(prefix="/v1/studies/{study}", tags=["events"], responses=ERRORS)
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "A stream of events: `id` is `seq`, `event` is the kind, `data` is the event as JSON.",
+        "description": (
+            "A stream of events: `id` is `seq`, `event` is the kind, `data` is the event as JSON."
+        ),
         "content": {"text/event-stream": {}},
     }
 }
 
 
-@router.get("/events", response_class=StreamingResponse, responses=_STREAM, summary="Follow the log")
+@router.get(
+    "/events", response_class=StreamingResponse, responses=_STREAM, summary="Follow the log"
+)
 async def follow(
     request: Request,
     study: StudyName,
     after: After = 0,
-    last_event_id: Annotated[str | None, Header(pattern="^[0-9]{1,16}$", description="Continue after this event.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(pattern="^[0-9]{1,16}$", description="Continue after this event.")
+    ] = None,
 ) -> Response:
     """All events after `after`, and then new ones as they happen.
 
-    The stream ends after some minutes and when the service stops. Browsers connect again by themselves with the header
-    Last-Event-ID, so that no event is missing.
+    The stream ends after some minutes and when the service stops. Browsers connect again by
+    themselves with the header Last-Event-ID, so that no event is missing.
     """
     service = service_of(request)
     start = after if last_event_id is None else int(last_event_id)
     first = await service.slowly(_read, service, study, start)
     if service.streams >= service.limits.streams:
-        rule = f"the service has at most {service.limits.streams} streams at a time"
-        return error_answer(429, "TooManyRequests", f"{rule}, but there were more: try again later", {"retry-after": "5"})
+        message = (
+            f"The service has at most {service.limits.streams} streams at a time, and all are in "
+            "use: try again later."
+        )
+        return error_answer(429, "TooManyRequests", message, {"retry-after": "5"})
     service.streams += 1
     return CountedStream(service, _stream(service, study, start, first))
 
@@ -52,13 +61,16 @@ class CountedStream(StreamingResponse):
 
     def __init__(self, service: Service, content: AsyncIterator[str]) -> None:
         super().__init__(
-            content, media_type="text/event-stream", headers={"cache-control": "no-store", "x-accel-buffering": "no"}
+            content,
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
         self._service = service
 
     async def __call__(self, *arguments: Any) -> None:
         try:
-            async with asyncio.timeout(2 * self._service.limits.stream_seconds):  # a client that reads nothing keeps it waiting
+            # A client that reads nothing must not keep the stream for ever.
+            async with asyncio.timeout(2 * self._service.limits.stream_seconds):
                 await super().__call__(*arguments)
         except TimeoutError:
             pass  # the server closes the connection
@@ -66,19 +78,24 @@ class CountedStream(StreamingResponse):
             self._service.streams -= 1
 
 
-async def _stream(service: Service, study: str, after: int, events: list[Event]) -> AsyncIterator[str]:
-    end, sent = time.monotonic() + service.limits.stream_seconds, time.monotonic()
+async def _stream(
+    service: Service, study: str, after: int, events: list[Event]
+) -> AsyncIterator[str]:
+    end = time.monotonic() + service.limits.stream_seconds
+    sent = time.monotonic()
     yield "retry: 1000\n\n"  # milliseconds until a browser connects again
     while True:
         if events:
             for event in events:
                 yield _text(event)
-            after, sent = events[-1].seq, time.monotonic()
+            after = events[-1].seq
+            sent = time.monotonic()
         elif time.monotonic() > sent + QUIET:
             yield ": still here\n\n"
             sent = time.monotonic()
         try:
-            while len(events) < CHUNK and time.monotonic() <= sent + QUIET:  # there may be no more: wait
+            # If the last read was not a full chunk, there may be no more events: wait.
+            while len(events) < CHUNK and time.monotonic() <= sent + QUIET:
                 if service.stopping or time.monotonic() > end:
                     return
                 await asyncio.sleep(service.limits.poll_seconds)
@@ -87,8 +104,8 @@ async def _stream(service: Service, study: str, after: int, events: list[Event])
             if service.stopping or time.monotonic() > end:
                 return
             events = await service.slowly(_read, service, study, after)
-        except EsbasError:  # the store fails: the client connects again, and gets the error as an answer
-            return
+        except EsbasError:
+            return  # the client connects again, and gets the error as an answer
 
 
 def _text(event: Event) -> str:

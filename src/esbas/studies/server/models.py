@@ -1,16 +1,24 @@
-"""What clients send and get, as JSON. The rules of `esbas.store.requests` are checked by the study itself."""
+"""What clients send and get, as JSON.
+
+The study itself checks the rules of `esbas.studies.requests`.
+"""
 
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from esbas.store.requests import LONGEST_NAME, MOST_ARMS, MOST_NUMBERS
+from esbas.studies.requests import LONGEST_NAME, MOST_ARMS, MOST_NUMBERS
 
 LARGEST = 2**53  # whole numbers that every client can represent
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 Key = Annotated[
     Name | None,
-    Field(default=None, description="Any text, used for one request only: sent again, the request has the same answer."),
+    Field(
+        default=None,
+        description=(
+            "Any text, used for one request only: sent again, the request has the same answer."
+        ),
+    ),
 ]
 Numbers = Annotated[list[float | None], Field(max_length=MOST_NUMBERS)]  # null: not a number
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -22,27 +30,50 @@ class _Request(BaseModel):
 
 
 class OpenRequest(_Request):
-    """A study to create, or to open. An existing study needs only its name; settings that are given must be its own."""
+    """A study to create, or to open.
+
+    An existing study needs only its name; settings that are given must be its own.
+    """
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"name": "support", "selector": "esbas", "arms": ["rules", "model A", "model B"], "expire_after": 3600}]
+            "examples": [
+                {
+                    "name": "support",
+                    "selector": "esbas",
+                    "arms": ["rules", "model A", "model B"],
+                    "expire_after": 3600,
+                }
+            ]
         }
     )
     name: Name
-    selector: Name | None = Field(default=None, description="A name of `esbas bandits`, `esbas` or `ssbas`; no `module:Class`.")
+    selector: Name | None = Field(
+        default=None,
+        description="A name of `esbas bandits`, `esbas` or `ssbas`; no `module:Class`.",
+    )
     arms: Annotated[list[Name], Field(min_length=1, max_length=MOST_ARMS)] | None = None
-    stationary: Annotated[list[Name], Field(max_length=MOST_ARMS)] = Field(default=[], description="The arms that never learn.")
+    stationary: Annotated[list[Name], Field(max_length=MOST_ARMS)] = Field(
+        default=[], description="The arms that never learn."
+    )
     seed: Count = 0
-    options: dict[str, Any] = Field(default={}, description="Parameters of the selector, such as `xi`.")
-    expire_after: Seconds | None = Field(default=None, description="Seconds until a choice that nobody told is given up.")
-    claim_expires: Seconds | None = Field(default=None, description="Seconds until a claimed epoch can be claimed again.")
+    options: dict[str, Any] = Field(
+        default={}, description="Parameters of the selector, such as `xi`."
+    )
+    expire_after: Seconds | None = Field(
+        default=None, description="Seconds until a choice without a value is given up."
+    )
+    claim_expires: Seconds | None = Field(
+        default=None, description="Seconds until a claimed epoch can be claimed again."
+    )
 
 
 class AskRequest(_Request):
     """A request for a choice."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"key": "conversation 17, start"}, {"among": ["rules"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"key": "conversation 17, start"}, {"among": ["rules"]}]}
+    )
     among: Annotated[list[Name], Field(min_length=1, max_length=MOST_ARMS)] | None = Field(
         default=None, description="The arms that are available. Default: all."
     )
@@ -51,19 +82,30 @@ class AskRequest(_Request):
 
 
 class _OfChoice(_Request):
-    choice: Annotated[int, Field(ge=1, le=LARGEST)] | None = Field(default=None, description="The number of the choice.")
-    ask_key: Name | None = Field(default=None, description="Instead of the number: the key with which it was asked for.")
-    arm: Name | None = Field(default=None, description="The arm of the choice, which is compared if it is given.")
+    choice: Annotated[int, Field(ge=1, le=LARGEST)] | None = Field(
+        default=None, description="The number of the choice."
+    )
+    ask_key: Name | None = Field(
+        default=None, description="Instead of the number: the key with which it was asked for."
+    )
+    arm: Name | None = Field(
+        default=None, description="The arm of the choice, which is compared if it is given."
+    )
     key: Key
 
 
 class TellRequest(_OfChoice):
     """The value of a choice; larger is better."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"choice": 17, "value": 0.7, "key": "conversation 17, end"}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"choice": 17, "value": 0.7, "key": "conversation 17, end"}]
+        }
+    )
     value: float = Field(allow_inf_nan=False)
     log_probs: dict[str, Numbers] | None = Field(
-        default=None, description="Log-probabilities of the episode's actions under the policies of the arms."
+        default=None,
+        description="Log-probabilities of the episode's actions under the policies of the arms.",
     )
 
 
@@ -96,8 +138,12 @@ class ChoiceAnswer(BaseModel):
     number: Count
     arm: str
     epoch: Count
-    context: list[float | None] | None = Field(description="What the arm was chosen for, if the selector uses it.")
-    propensity: float | None = Field(description="The probability with which the arm was chosen, if it is known.")
+    context: list[float | None] | None = Field(
+        description="What the arm was chosen for, if the selector uses it."
+    )
+    propensity: float | None = Field(
+        description="The probability with which the arm was chosen, if it is known."
+    )
 
 
 class OpenChoiceAnswer(ChoiceAnswer):
@@ -141,7 +187,7 @@ class StudySummary(BaseModel):
 
 
 class ClaimAnswer(BaseModel):
-    """An epoch that somebody prepares."""
+    """An epoch that a client prepares."""
 
     epoch: Count
     claimant: str
@@ -188,7 +234,7 @@ class HistoryAnswer(BaseModel):
 
 
 class ArmTotalsAnswer(BaseModel):
-    """What happened to an arm in the rounds `part * width + 1` to `(part + 1) * width`."""
+    """The totals of an arm in the rounds `part * width + 1` to `(part + 1) * width`."""
 
     part: Count
     arm: str
@@ -210,8 +256,12 @@ class OverviewAnswer(BaseModel):
 class ExplainAnswer(BaseModel):
     """What the next choice, or an earlier one, depends on."""
 
-    choice: EventAnswer | None = Field(description="The event `asked` of the choice that is explained; null for the next one.")
-    arms: dict[str, dict[str, float | None]] = Field(description="Per arm: what the selector knew. null: not a finite number.")
+    choice: EventAnswer | None = Field(
+        description="The event `asked` of the choice that is explained; null for the next one."
+    )
+    arms: dict[str, dict[str, float | None]] = Field(
+        description="Per arm: what the selector knew. null: not a finite number."
+    )
 
 
 class ChoiceEventsAnswer(BaseModel):
@@ -252,13 +302,16 @@ class HealthAnswer(BaseModel):
 
 
 class ErrorDetail(BaseModel):
-    """Rule, value and remedy."""
+    """What is wrong, and what to do."""
 
     type: str
     message: str
 
 
 class ErrorAnswer(BaseModel):
-    """Every error has this shape. `type` is the name of a class in `esbas.errors`, or a word for what only the service has."""
+    """The shape of every error.
+
+    `type` is the name of a class in `esbas.errors`, or a word for an error of the service itself.
+    """
 
     error: ErrorDetail

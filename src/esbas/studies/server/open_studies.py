@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from esbas.errors import StudyError
-from esbas.server.settings import ServiceLimits
-from esbas.store import Store, Study, open_store, open_study
-from esbas.store.description import check_trust, describe_selector
-from esbas.store.requests import check_name
+from esbas.studies import Store, Study, open_store, open_study
+from esbas.studies.description import check_trust, describe_selector
+from esbas.studies.requests import check_name
+from esbas.studies.server.settings import ServiceLimits
 
 
 @dataclass
@@ -21,16 +21,21 @@ class _Entry:
 
 
 class OpenStudies:
-    """Studies by name, opened when they are needed. Those that were not used for the longest time are closed.
+    """Studies by name, opened when they are needed.
+
+    If too many are open, those that were not used for the longest time are closed.
 
     Args:
         url: the store, which is created if there is none.
         limits: see `ServiceLimits`.
-        trust: whether modules that studies in the store name may be imported. Clients can never name any.
+        trust: whether modules that studies in the store name may be imported. Clients can never
+            name any.
     """
 
     def __init__(self, url: str, *, limits: ServiceLimits, trust: bool = False) -> None:
-        self._url, self._limits, self._trust = url, limits, trust
+        self._url = url
+        self._limits = limits
+        self._trust = trust
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._lock = threading.Lock()  # of the entries
         self._opening = threading.Lock()  # one study is opened at a time
@@ -38,11 +43,13 @@ class OpenStudies:
 
     @contextmanager
     def use(self, name: str) -> Iterator[Study]:
-        """A study, which stays open within the block."""
+        """Give a study, which stays open within the block."""
         entry = self._take(name)
         if entry is None:
             with self._opening:
-                entry = self._take(name) or self._add(name, open_study(self._url, name, trust=self._trust))
+                entry = self._take(name)  # another thread may have opened it meanwhile
+                if entry is None:
+                    entry = self._add(name, open_study(self._url, name, trust=self._trust))
         try:
             yield entry.study
         finally:
@@ -59,15 +66,28 @@ class OpenStudies:
         expire_after: float | None,
         claim_expires: float | None,
     ) -> None:
-        """Create a study, unless it exists with the same settings. `settings` are those of `describe_selector`."""
-        check_name(name, "the name of a study")
-        given: dict[str, Any] = {"trust": self._trust, **settings}
-        if selector is not None:
+        """Create a study, unless it exists with the same settings.
+
+        Args:
+            name: of the study.
+            selector: a name of `esbas.selectors.make_selector`; None: the study must exist.
+            settings: the other arguments of `describe_selector`.
+            expire_after: see `open_study`.
+            claim_expires: see `open_study`.
+        """
+        check_name(name, "The name of a study")
+        given: dict[str, Any]
+        if selector is None:
+            given = {"trust": self._trust, **settings}
+        else:
             description = describe_selector(selector, **settings)
             check_trust(description, name)
             self._check_number(name)
             given = {"selector": description}
-        open_study(self._url, name, expire_after=expire_after, claim_expires=claim_expires, **given).close()
+        study = open_study(
+            self._url, name, expire_after=expire_after, claim_expires=claim_expires, **given
+        )
+        study.close()
 
     def close(self) -> None:
         """Close all studies and the store."""
@@ -81,8 +101,10 @@ class OpenStudies:
         with self.store.lock:
             studies = 0 if self.store.find(name) else len(self.store.studies())
         if studies >= self._limits.studies:
-            rule = f"the service must have at most {self._limits.studies} studies"
-            raise StudyError(f"{rule}, but has {studies}: use an existing one, or start it with a larger limit")
+            raise StudyError(
+                f"The service can have at most {self._limits.studies} studies, and has {studies}: "
+                "use an existing one, or start the service with a larger limit."
+            )
 
     def _take(self, name: str) -> _Entry | None:
         with self._lock:
@@ -94,14 +116,16 @@ class OpenStudies:
 
     def _add(self, name: str, study: Study) -> _Entry:
         with self._lock:
-            entry = self._entries[name] = _Entry(study, users=1)
+            entry = _Entry(study, users=1)
+            self._entries[name] = entry
             return entry
 
     def _close_idle(self) -> None:
         if len(self._entries) <= self._limits.open_studies:
             return
         with self._lock:
+            too_many = len(self._entries) - self._limits.open_studies
             idle = [name for name, entry in self._entries.items() if not entry.users]
-            gone = [self._entries.pop(name) for name in idle[: len(self._entries) - self._limits.open_studies]]
+            gone = [self._entries.pop(name) for name in idle[:too_many]]
         for entry in gone:
             entry.study.close()

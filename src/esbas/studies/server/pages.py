@@ -1,4 +1,4 @@
-"""Pages for people: the board, and a list of the routes. Nothing is loaded from other sites."""
+"""Pages for browsers: the board, and a list of the routes. Nothing comes from other sites."""
 
 import os
 from html import escape
@@ -13,14 +13,23 @@ from fastapi.staticfiles import StaticFiles
 BOARD = Path(__file__).parent / "board"
 _ALWAYS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 _BOARD_HEADERS = _ALWAYS | {
-    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "content-security-policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
     "cache-control": "no-cache",  # after an update of esbas, browsers ask for the new files
 }
-_DOCS_HEADERS = _ALWAYS | {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"}
+_DOCS_HEADERS = _ALWAYS | {
+    "content-security-policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    )
+}
 
 
 def add_pages(app: FastAPI) -> None:
-    """Serve the board of studies at `/`, and `/docs`. An application with other pages passes another function to `create_app`."""
+    """Serve the board of studies at `/`, and a list of the routes at `/docs`.
+
+    An application with other pages passes another function to `create_app`.
+    """
     add_board(app, source="studies")
     app.add_api_route("/docs", _docs, include_in_schema=False)
 
@@ -35,7 +44,8 @@ def add_board(app: FastAPI, *, source: str) -> None:
 
     async def start() -> Response:
         text = (BOARD / "index.html").read_text("utf-8")
-        return HTMLResponse(text.replace('content="studies"', f'content="{source}"'), headers=_BOARD_HEADERS)
+        text = text.replace('content="studies"', f'content="{source}"')
+        return HTMLResponse(text, headers=_BOARD_HEADERS)
 
     app.add_api_route("/", start, include_in_schema=False)
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
@@ -45,15 +55,18 @@ def add_board(app: FastAPI, *, source: str) -> None:
 class BoardFiles(StaticFiles):
     """The files of the board, with the headers that keep browsers from running anything else."""
 
-    def file_response(self, full_path: str | os.PathLike[str], *arguments: Any, **options: Any) -> Response:
+    def file_response(
+        self, full_path: str | os.PathLike[str], *arguments: Any, **options: Any
+    ) -> Response:
         answer = super().file_response(full_path, *arguments, **options)
         answer.headers.update(_BOARD_HEADERS)
         return answer
 
 
 async def _docs(request: Request) -> Response:
-    text = resources.files("esbas.server").joinpath("page.html").read_text("utf-8")
-    return HTMLResponse(text.replace("<!-- content -->", _table(request.app.openapi())), headers=_DOCS_HEADERS)
+    text = resources.files("esbas.studies.server").joinpath("page.html").read_text("utf-8")
+    text = text.replace("<!-- content -->", _table(request.app.openapi()))
+    return HTMLResponse(text, headers=_DOCS_HEADERS)
 
 
 async def _icon() -> Response:
@@ -61,9 +74,13 @@ async def _icon() -> Response:
 
 
 def _table(schema: dict[str, Any]) -> str:
-    rows = [
-        f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td><td>{escape(each.get('summary', ''))}</td></tr>"
-        for path, methods in schema["paths"].items()
-        for method, each in methods.items()
-    ]
-    return f"<table><thead><tr><th>method<th>path<th>what it does</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    rows = []
+    for path, methods in schema["paths"].items():
+        for method, route in methods.items():
+            summary = escape(route.get("summary", ""))
+            rows.append(
+                f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td>"
+                f"<td>{summary}</td></tr>"
+            )
+    head = "<thead><tr><th>method<th>path<th>what it does</tr></thead>"
+    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"

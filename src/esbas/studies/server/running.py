@@ -36,32 +36,35 @@ class StudyServer(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket for the service; port 0: any that is free."""
-    require(0 <= port < 2**16, "0 <= port <= 65535", port=port)  # the operating system would take another one
+    """Open a socket for the service. Port 0 stands for any free port."""
+    # Checked here, because the operating system would use another port instead.
+    require(0 <= port < 2**16, f"`port` must be between 0 and 65535, but got {port!r}.")
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        place = socket.socket(family, kind, protocol)
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
         try:
-            place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            place.bind(address)
-            place.listen(2048)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(2048)
         except BaseException:
-            place.close()
+            listener.close()
             raise
     except (OSError, OverflowError, UnicodeError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise ServiceError(
-            f"the address must be free, but {host}:{port} is not usable ({cause}): use another port or host"
+            f"The address {host}:{port} cannot be used ({cause}): use another port or host."
         ) from None
-    return place
+    return listener
 
 
-def address_of(place: socket.socket) -> str:
-    """The URL of a service that listens there."""
-    host, port, *_ = place.getsockname()
+def address_of(listener: socket.socket) -> str:
+    """Return the URL of a service that listens there."""
+    host, port, *_ = listener.getsockname()
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run(app: FastAPI, place: socket.socket) -> None:
+def run(app: FastAPI, listener: socket.socket) -> None:
     """Serve until the process gets a signal."""
-    StudyServer(app).run(sockets=[place])
+    StudyServer(app).run(sockets=[listener])

@@ -1,4 +1,4 @@
-"""How much the service does for its clients."""
+"""Limits of the service."""
 
 from dataclasses import dataclass, fields
 
@@ -14,24 +14,25 @@ class ServiceLimits:
     body_seconds: float = 30.0
     """Seconds until the body of a request has arrived."""
     rate: float = 5000.0
-    """Requests per second and client (token, or address if there are no tokens), on average over a second."""
+    """Requests per second and client (token, or address if there are no tokens)."""
     studies: int = 1000
     """Studies in the store; existing ones can be used also if there are more."""
     open_studies: int = 100
-    """Studies that are kept in memory, each with a connection to the store; the others are opened when they are needed."""
+    """Studies that are kept in memory, each with a connection to the store."""
     slow_requests: int = 4
-    """Requests at a time that may take a while: pages of the log, descriptions, reading for streams. Others wait."""
+    """Requests at a time that may take a while: pages of the log, descriptions, streams."""
     explanations: int = 2
-    """Explanations of earlier choices at a time. Others wait."""
+    """Explanations of earlier choices at a time."""
     streams: int = 100
     """Streams of events at a time."""
     stream_seconds: float = 300.0
     """Seconds until a stream ends. Clients then continue with the header Last-Event-ID."""
     poll_seconds: float = 0.25
-    """Seconds between two looks at the log of a study that has streams."""
+    """Seconds between two reads of the log of a study that has streams."""
     page: int = 1000
     """Events in an answer."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            require(getattr(self, field.name) > 0, f"{field.name} > 0", **{field.name: getattr(self, field.name)})
+            value = getattr(self, field.name)
+            require(value > 0, f"`{field.name}` must be greater than 0, but got {value!r}.")

@@ -6,17 +6,17 @@ from typing import Annotated
 from fastapi import APIRouter, FastAPI, Path, Request
 
 from esbas.errors import EsbasError, UnknownNameError
-from esbas.server.answers import Answer, error_answer
-from esbas.server.app import new_app
-from esbas.server.pages import add_board
-from esbas.server.settings import ServiceLimits
-from esbas.server.training_files import WatchedTraining
+from esbas.studies.server.answers import Answer, error_answer
+from esbas.studies.server.app import new_app
+from esbas.studies.server.pages import add_board
+from esbas.studies.server.settings import ServiceLimits
+from esbas.studies.server.training_files import WatchedTraining
 
 router = APIRouter(prefix="/v1/trainings")
 
 
 def create_training_app(trainings: Sequence[WatchedTraining]) -> FastAPI:
-    """The board of some trainings, for programs on this machine."""
+    """Create the board of some trainings, for programs on this machine."""
 
     def pages(app: FastAPI) -> None:
         add_board(app, source="trainings")
@@ -37,7 +37,8 @@ def training(request: Request, number: Annotated[int, Path(ge=1)]) -> Answer:
     trainings: tuple[WatchedTraining, ...] = request.app.state.trainings
     if number > len(trainings):
         raise UnknownNameError(
-            f"a training must be one of the {len(trainings)} of this board, but {number} is not: see /v1/trainings"
+            f"There is no training {number} on this board, which has {len(trainings)}: "
+            "see /v1/trainings."
         )
     try:
         return Answer(trainings[number - 1].data())

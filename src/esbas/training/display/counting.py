@@ -1,22 +1,26 @@
-"""A task that counts steps, so that progress is visible while an episode runs."""
+"""An environment that counts steps, so that progress is visible while an episode runs."""
 
 import time
 from collections.abc import Callable
 from typing import Any
 
 
-class CountingTask:
-    """Passes everything on to the task, and calls `report` with the steps of the current episode if it takes long.
+class CountingEnv:
+    """Passes everything on to an environment, and reports progress in long episodes.
 
     Args:
-        task: any Gymnasium-style environment.
-        report: called within `step`.
+        env: any Gymnasium-style environment.
+        report: called within `step`, with the steps of the current episode.
         every: seconds between two calls, and from `restart` to the first.
     """
 
-    def __init__(self, task: Any, report: Callable[[int], None], *, every: float) -> None:
-        self._task, self._report, self._every = task, report, every
-        self._step, self._now = task.step, time.monotonic  # looked up once: `step` is called often
+    def __init__(self, env: Any, report: Callable[[int], None], *, every: float) -> None:
+        self._env = env
+        self._report = report
+        self._every = every
+        # Looked up once, because `step` is called often.
+        self._step = env.step
+        self._now = time.monotonic
         self.steps = 0  # in the current episode
         self.restart()
 
@@ -26,7 +30,7 @@ class CountingTask:
 
     def reset(self, **options: Any) -> Any:
         self.steps = 0
-        return self._task.reset(**options)
+        return self._env.reset(**options)
 
     def step(self, action: Any) -> Any:
         result = self._step(action)
@@ -37,4 +41,4 @@ class CountingTask:
         return result
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._task, name)
+        return getattr(self._env, name)

@@ -1,4 +1,7 @@
-"""The tables of the live view, fitted to the width of the terminal: bars become shorter first, then names."""
+"""The tables of the live view, fitted to the width of the terminal.
+
+Bars become shorter first, then names.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,18 +12,27 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from esbas.training.display.status import OWN, RECENT, WINDOW, MemberStatus, Status
+from esbas.training import recent
+from esbas.training.display.status import OWN, LearnerStatus, Status
 
-LONGEST_BAR, SHORTEST_BAR, SHORTEST_NAME = 24, 5, 12
-ROOMY, WIDE = 72, 100  # columns from which there is room for optional columns, and for whole phrases
+LONGEST_BAR = 24
+SHORTEST_BAR = 5
+SHORTEST_NAME = 12
+ROOMY = 72  # columns of a terminal with room for optional columns
+WIDE = 100  # with room for whole phrases
 MOST_RUNS = 12  # rows of runs
 CONTROL = "in control"
 
 
 def picture(
-    title: str, runs: Sequence[Status], waiting: Sequence[int], quiet: Mapping[int, float], *, width: int
+    title: str,
+    runs: Sequence[Status],
+    waiting: Sequence[int],
+    quiet: Mapping[int, float],
+    *,
+    width: int,
 ) -> RenderableType:
-    """The whole view.
+    """Return the whole view.
 
     Args:
         title: the first line.
@@ -31,7 +43,9 @@ def picture(
     """
     runs = sorted(runs, key=lambda status: status.seed)
     active = [status for status in runs if not status.finished]
-    shown = list(runs) if len(runs) <= MOST_RUNS else active or list(runs[-1:])
+    shown = list(runs)
+    if len(runs) > MOST_RUNS:
+        shown = active or runs[-1:]
     parts: list[RenderableType] = [Text(title, style="bold", no_wrap=True, overflow="ellipsis")]
     if shown:
         parts.append(_runs_table(shown, width))
@@ -39,15 +53,17 @@ def picture(
         parts.append(Text(f" {len(runs) - len(shown)} other runs are finished"))
     parts += [_line(line) for line in _current(active, quiet)]
     if waiting:
-        seeds = ", ".join(map(str, waiting))
-        parts.append(_line(f"seed{'s' if len(waiting) > 1 else ''} {seeds}: waiting"))
+        noun = "seed" if len(waiting) == 1 else "seeds"
+        seeds = ", ".join(str(seed) for seed in waiting)
+        parts.append(_line(f"{noun} {seeds}: waiting"))
     if shown:
-        parts.append(_members_table(active or list(runs[-1:]), width))
+        parts.append(_learners_table(active or runs[-1:], width))
+        parts.append(_line(f"recent: {recent.RULE}", style="dim"))
     return Group(*parts)
 
 
 def duration(seconds: float) -> str:
-    """Seconds as M:SS or H:MM:SS.
+    """Return seconds as M:SS or H:MM:SS.
 
     >>> duration(3725)
     '1:02:05'
@@ -56,32 +72,46 @@ def duration(seconds: float) -> str:
         return "?"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    if hours:
+        return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{minutes}:{rest:02}"
 
 
 def shorten(names: Sequence[str], width: int) -> list[str]:
-    """The names in at most `width` characters, with an ellipsis where they can still be told apart, near the middle if possible.
+    """Return the names in at most `width` characters, with an ellipsis near the middle.
+
+    If shortened names would be the same, the ellipsis is elsewhere.
 
     >>> shorten(["rate 0.1, 3 steps", "rate 0.2, 3 steps"], 12)
-    ['r….1, 3 steps', 'r….2, 3 steps']
+    ['rate 0.1…eps', 'rate 0.2…eps']
     """
-    keep = max(width - 1, 1)
-    for front in sorted(range(keep + 1), key=lambda front: abs(2 * front - keep)):
-        short = [name if len(name) <= width else f"{name[:front]}…{name[len(name) - keep + front :]}" for name in names]
-        if len(set(short)) == len(set(names)):
+    keep = max(width - 1, 1)  # characters besides the ellipsis
+    different = len(set(names))
+    middle_first = sorted(range(keep + 1), key=lambda front: abs(2 * front - keep))
+    for front in middle_first:
+        short = [_shortened(name, width, front=front, back=keep - front) for name in names]
+        if len(set(short)) == different:
             return short
-    return [name if len(name) <= width else f"{name[:keep]}…" for name in names]
+    return [_shortened(name, width, front=keep, back=0) for name in names]
 
 
-def _line(text: str) -> Text:
-    return Text(f" {text}", no_wrap=True, overflow="ellipsis")
+def _shortened(name: str, width: int, *, front: int, back: int) -> str:
+    if len(name) <= width:
+        return name
+    return f"{name[:front]}…{name[len(name) - back :]}"
+
+
+def _line(text: str, *, style: str = "") -> Text:
+    return Text(f" {text}", style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _current(active: Sequence[Status], quiet: Mapping[int, float]) -> list[str]:
-    """A line for each run in which an episode takes long, or in which nothing happens."""
+    """Return a line for each run in which an episode takes long, or in which nothing happens."""
     lines = []
     for status in active:
-        parts = [f"episode {status.episodes + 1:,} at step {status.current:,}"] if status.current else []
+        parts = []
+        if status.current:
+            parts.append(f"episode {status.episodes + 1:,} at step {status.current:,}")
         if status.seed in quiet:
             parts.append(f"no step for {duration(quiet[status.seed])}")
         if parts:
@@ -90,7 +120,7 @@ def _current(active: Sequence[Status], quiet: Mapping[int, float]) -> list[str]:
 
 
 def _table(headers: Sequence[str], *, left: Sequence[str]) -> Table:
-    """A table with these columns; those in `left` are aligned to the left."""
+    """Return a table with these columns; those in `left` are aligned to the left."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for header in headers:
         table.add_column(header, justify="left" if header in left else "right", no_wrap=True)
@@ -98,86 +128,138 @@ def _table(headers: Sequence[str], *, left: Sequence[str]) -> Table:
 
 
 def _fit(width: int, others: Sequence[Sequence[str]], name: int) -> tuple[int, int]:
-    """The widths of the bar and of the names, each 0 if there is no room for it.
+    """Return the widths of the bar and of the names, each 0 if there is no room for it.
 
     Args:
         width: of the terminal.
         others: the cells of each other column, with its header.
         name: the length of the longest name; 0 if there are none.
     """
-    room = width - 2 - sum(max(len(line) for cell in cells for line in cell.split("\n")) + 2 for cells in others)
-    bar = min(LONGEST_BAR, room - 2 - (name + 2 if name else 0))
+    room = width - 2
+    for cells in others:
+        room -= 2 + max(_width_of(cell) for cell in cells)
+    beside_bar = name + 2 if name else 0
+    bar = min(LONGEST_BAR, room - 2 - beside_bar)
     if bar >= SHORTEST_BAR:
         return bar, name
-    return 0, min(name, room - 2) if room - 2 >= SHORTEST_NAME else 0
+    if room - 2 < SHORTEST_NAME:
+        return 0, 0
+    return 0, min(name, room - 2)
+
+
+def _width_of(cell: str) -> int:
+    """Return the length of the longest line of a cell."""
+    return max(len(line) for line in cell.split("\n"))
 
 
 def _runs_table(runs: Sequence[Status], width: int) -> Table:
-    evaluated = width >= ROOMY and any(status.evaluated for status in runs)
-    headers = ["seed", "steps", *(["steps of\nevaluation"] if evaluated else []), "episodes"]
-    headers += [f"mean of\nlast {RECENT}", "steps/s", "left"]
-    rows = [_run_cells(status, evaluated=evaluated) for status in runs]
-    names = [status.arm for status in runs] if len(runs) > 1 else []  # of one run, the table of learners shows it
-    longest = max(map(len, [*names, CONTROL])) if names else 0
+    shows_evaluated = width >= ROOMY and any(status.evaluated for status in runs)
+    headers = ["seed", "steps", "episodes", "recent\nmean", "steps/s", "left"]
+    if shows_evaluated:
+        headers.insert(2, "steps of\nevaluation")
+    rows = [_run_cells(status, shows_evaluated=shows_evaluated) for status in runs]
+    # If there is one run, the table of learners shows which one is in control.
+    names = [status.learner for status in runs] if len(runs) > 1 else []
+    longest = max(len(name) for name in [*names, CONTROL]) if names else 0
     bar, longest = _fit(width, list(zip(headers, *rows, strict=True)), longest)
-    more = (["progress"] if bar else []) + ([CONTROL] if longest else [])
-    table = _table([*headers, *more], left=more)
-    arms = list(dict.fromkeys(["", *names, *(member.name for member in runs[0].members)]))
-    short = dict(zip(arms, shorten(arms, longest), strict=True)) if longest else {}
-    for status, cells in zip(runs, rows, strict=True):
-        progress = [ProgressBar(total=1.0, completed=status.progress, width=bar)] if bar else []
-        table.add_row(*cells, *progress, *([Text(short[status.arm])] if longest else []))
+    optional = []
+    if bar:
+        optional.append("progress")
+    if longest:
+        optional.append(CONTROL)
+    table = _table([*headers, *optional], left=optional)
+    short = _short_names(runs, names, longest) if longest else {}
+    for status, texts in zip(runs, rows, strict=True):
+        cells: list[RenderableType] = [*texts]
+        if bar:
+            cells.append(ProgressBar(total=1.0, completed=status.progress, width=bar))
+        if longest:
+            cells.append(Text(short[status.learner]))
+        table.add_row(*cells)
     return table
 
 
-def _run_cells(status: Status, *, evaluated: bool) -> list[str]:
-    left = "evaluating" if status.evaluating else "done" if status.finished else duration(status.left)
-    counts = [str(status.seed), f"{status.steps:,}"] + ([f"{status.evaluated:,}"] if evaluated else [])
-    return [*counts, f"{status.episodes:,}", _number(status.value), f"{status.speed:,.0f}", left]
+def _short_names(runs: Sequence[Status], names: Sequence[str], width: int) -> dict[str, str]:
+    """Return the short forms of the names of all learners, also of those not in control."""
+    portfolio = [learner.name for learner in runs[0].learners]
+    different = list(dict.fromkeys(["", *names, *portfolio]))
+    return dict(zip(different, shorten(different, width), strict=True))
 
 
-def _members_table(runs: Sequence[Status], width: int) -> Table:
-    """The learners, averaged over the runs."""
-    members = [_average([status.members[k] for status in runs]) for k in range(len(runs[0].members))]
-    states = [_state(member, runs, wide=width >= WIDE) for member in members]
-    headers = [f"mean of\nlast {OWN}", "episodes"]
-    cells = [[_number(member.value), f"{member.episodes:,}"] for member in members]
-    if width >= ROOMY and any(member.faults for member in members):
+def _run_cells(status: Status, *, shows_evaluated: bool) -> list[str]:
+    if status.evaluating:
+        left = "evaluating"
+    elif status.finished:
+        left = "done"
+    else:
+        left = duration(status.left)
+    cells = [
+        str(status.seed),
+        f"{status.steps:,}",
+        f"{status.episodes:,}",
+        _number(status.value),
+        f"{status.speed:,.0f}",
+        left,
+    ]
+    if shows_evaluated:
+        cells.insert(2, f"{status.evaluated:,}")
+    return cells
+
+
+def _learners_table(runs: Sequence[Status], width: int) -> Table:
+    """Return a table of the learners, averaged over the runs."""
+    same_learners = zip(*[status.learners for status in runs], strict=True)
+    learners = [_average(in_runs) for in_runs in same_learners]
+    states = [_state(learner, runs, wide=width >= WIDE) for learner in learners]
+    headers = [f"own mean\nlast {OWN}", "episodes"]
+    rows = [[_number(learner.value), f"{learner.episodes:,}"] for learner in learners]
+    if width >= ROOMY and any(learner.faults for learner in learners):
         headers.append("faults")
-        cells = [[*row, str(member.faults or "")] for row, member in zip(cells, members, strict=True)]
-    names = [member.name for member in members]
-    others = [*zip(headers, *cells, strict=True), ["control"], states]
-    bar, longest = _fit(width, others, max(map(len, [*names, "learner"])))
-    control = f"control of\nlast {WINDOW}" if bar else "control"
+        for row, learner in zip(rows, learners, strict=True):
+            row.append(str(learner.faults or ""))
+    names = [learner.name for learner in learners]
+    others = [*zip(headers, *rows, strict=True), ["control"], states]
+    bar, longest = _fit(width, others, max(len(name) for name in [*names, "learner"]))
+    short_names = shorten(names, max(longest, SHORTEST_NAME))
+    control = "recent\ncontrol"
     table = _table(["learner", control, *headers, ""], left=["learner", control, ""])
-    for member, name, row, state in zip(members, shorten(names, max(longest, SHORTEST_NAME)), cells, states, strict=True):
-        filled = "█" * round(bar * member.share)
-        share = Text(f"{filled:<{bar}} {member.share:4.0%}", style="cyan")
-        in_control = any(status.arm == member.name for status in runs)
-        style = "bold" if in_control else "dim" if member.away else ""
-        table.add_row(Text(name, style=style), share, *row, Text(state, style="red" if member.away else "green"))
+    for learner, name, row, state in zip(learners, short_names, rows, states, strict=True):
+        filled = "█" * round(bar * learner.share)
+        table.add_row(
+            Text(name, style=_style(learner, runs)),
+            Text(f"{filled:<{bar}} {learner.share:4.0%}", style="cyan"),
+            *row,
+            Text(state, style="red" if learner.away else "green"),
+        )
     return table
 
 
-def _average(members: Sequence[MemberStatus]) -> MemberStatus:
-    """One learner over several runs: means of shares and values, sums of counts."""
-    values = [member.value for member in members if math.isfinite(member.value)]
-    return MemberStatus(
-        name=members[0].name,
-        episodes=sum(member.episodes for member in members),
-        share=sum(member.share for member in members) / len(members),
+def _style(learner: LearnerStatus, runs: Sequence[Status]) -> str:
+    """Return the style of a learner's name."""
+    if any(status.learner == learner.name for status in runs):
+        return "bold"
+    return "dim" if learner.away else ""
+
+
+def _average(in_runs: Sequence[LearnerStatus]) -> LearnerStatus:
+    """Return one learner over several runs: means of shares and values, sums of counts."""
+    values = [each.value for each in in_runs if math.isfinite(each.value)]
+    return LearnerStatus(
+        name=in_runs[0].name,
+        episodes=sum(each.episodes for each in in_runs),
+        share=sum(each.share for each in in_runs) / len(in_runs),
         value=sum(values) / len(values) if values else math.nan,
-        faults=sum(member.faults for member in members),
-        away=max(member.away for member in members),
+        faults=sum(each.faults for each in in_runs),
+        away=max(each.away for each in in_runs),
     )
 
 
-def _state(member: MemberStatus, runs: Sequence[Status], *, wide: bool) -> str:
-    control = sum(status.arm == member.name for status in runs)
-    if control:
-        return CONTROL if len(runs) == 1 else f"{CONTROL}: {control}"
-    if member.away:
-        return f"dismissed for {member.away} episodes" if wide else f"dismissed {member.away}"
+def _state(learner: LearnerStatus, runs: Sequence[Status], *, wide: bool) -> str:
+    controlled = sum(status.learner == learner.name for status in runs)
+    if controlled:
+        return CONTROL if len(runs) == 1 else f"{CONTROL}: {controlled}"
+    if learner.away:
+        return f"dismissed for {learner.away} episodes" if wide else f"dismissed {learner.away}"
     return ""
 
 

@@ -6,9 +6,9 @@ import socket
 import time
 from collections.abc import Mapping
 
+from esbas._internal.files import file_errors
 from esbas.errors import MissingExtraError
-from esbas.files import file_errors
-from esbas.runner import EpisodeRecord
+from esbas.loop import EpisodeRecord
 from esbas.training.callbacks import Callback, Evaluation, RunInfo
 from esbas.training.display.status import Status
 
@@ -18,22 +18,28 @@ try:
     from tensorboard.summary.writer.record_writer import RecordWriter
 except ImportError as error:
     message = "TensorBoard logs need TensorBoard, but it is not installed"
-    raise MissingExtraError(f"{message}: pip install tensorboard (part of 'esbas[deep]'), or use --no-tensorboard") from error
+    remedy = "pip install tensorboard (part of 'esbas[deep]'), or use --no-tensorboard"
+    raise MissingExtraError(f"{message}: {remedy}.") from error
 
 
 class TensorBoardWriter(Callback):
-    """Writes scalars of one run over its steps, several times per second (episodes.csv has every episode)."""
+    """Writes scalars of one run over its steps, several times per second.
+
+    The file episodes.csv has every episode.
+    """
 
     def __init__(self) -> None:
         self._episode: dict[str, float] = {}  # the last one, until it is written
 
     def on_start(self, run: RunInfo) -> None:
         folder = run.folder / "tensorboard"
-        self._path = folder / f"events.out.tfevents.{time.time():010.0f}.{socket.gethostname()}.{os.getpid()}"
+        unique = f"{time.time():010.0f}.{socket.gethostname()}.{os.getpid()}"
+        self._path = folder / f"events.out.tfevents.{unique}"
         with file_errors(self._path):
             folder.mkdir(exist_ok=True)
             self._file = self._path.open("ab")
-        self._writer = RecordWriter(self._file)  # in this thread: an error on disk is an error of the run
+        # It writes in this thread, so that an error on disk is an error of the run.
+        self._writer = RecordWriter(self._file)
         self._write(Event(file_version="brain.Event:2"))
         if run.steps:  # TensorBoard hides what an interrupted part of the run logged after them
             self._write(Event(step=run.steps + 1, session_log=SessionLog(status=SessionLog.START)))
@@ -43,15 +49,21 @@ class TensorBoardWriter(Callback):
         self._episode = {"episode/value": record.value, "episode/length": record.length}
 
     def on_status(self, status: Status) -> None:
-        scalars = {"run/steps per second": status.speed, "run/faults": sum(member.faults for member in status.members)}
-        for member in status.members:
-            scalars |= {f"{_tag(key)}/{_tag(member.name)}": value for key, value in member.metrics.items()}
-        if self._episode and not status.current:  # within an episode, they would be at the wrong step
-            scalars |= self._episode | {"run/recent value": status.value}
-            for member in status.members:
-                scalars[f"share of control/{_tag(member.name)}"] = member.share
-                if member.episodes:
-                    scalars[f"recent value in control/{_tag(member.name)}"] = member.value
+        scalars = {
+            "run/steps per second": status.speed,
+            "run/faults": sum(learner.faults for learner in status.learners),
+        }
+        for learner in status.learners:
+            for key, value in learner.metrics.items():
+                scalars[f"{_tag(key)}/{_tag(learner.name)}"] = value
+        # Within an episode, these would be at the wrong step.
+        if self._episode and not status.current:
+            scalars |= self._episode
+            scalars["run/recent value"] = status.value
+            for learner in status.learners:
+                scalars[f"share of control/{_tag(learner.name)}"] = learner.share
+                if learner.episodes:
+                    scalars[f"recent value in control/{_tag(learner.name)}"] = learner.value
             self._episode = {}
         self._write_scalars(scalars, status.steps)
 
@@ -76,5 +88,5 @@ class TensorBoardWriter(Callback):
 
 
 def _tag(name: str) -> str:
-    """A name without slashes, which would create groups."""
+    """Return a name without slashes, which would create groups."""
     return re.sub(r"[/\\]", "-", name)

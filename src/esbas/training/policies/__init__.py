@@ -1,1 +1,1 @@
-"""Policies of a training: scored in episodes from which nobody learns, kept in files, and loaded without the task."""
+"""Policies of a training: scored, kept in files, and loaded without the environment."""

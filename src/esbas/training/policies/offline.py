@@ -1,4 +1,4 @@
-"""The values of all members of a run, estimated from its trajectories: nothing is played."""
+"""The values of the learners of a run, estimated from its trajectories: nothing is played."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -8,26 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from esbas.columns import Array
+from esbas._internal.columns import Array
 from esbas.errors import InvalidValueError, SaveFileError, describe
-from esbas.evaluation import FewEffectiveSamplesWarning, OffPolicyEstimate, importance_sampling, per_decision
 from esbas.learner import Learner
-from esbas.objective import DISCOUNT, make_objective
+from esbas.objective import DISCOUNT
+from esbas.off_policy import (
+    FewEffectiveSamplesWarning,
+    OffPolicyEstimate,
+    importance_sampling,
+    per_decision,
+)
 from esbas.training.folder import TrainingFolder
-from esbas.training.policies.finding import kept_trajectories, members_at_checkpoint
+from esbas.training.policies.finding import kept_trajectories, learners_at_checkpoint
 from esbas.training.policies.layers import read_layers
 from esbas.training.runs.episode_log import one_line, read_episodes
 from esbas.training.runs.one_run import run_folder
+from esbas.training.runs.plan import Plan, close_learner
 from esbas.trajectory import Trajectory
 
-DISCOUNTS = {"return": 1.0, "discounted": DISCOUNT}
+DISCOUNTS: dict[Any, float] = {"return": 1.0, "discounted": DISCOUNT}
 """Objectives that are sums of rewards, which `per_decision` estimates better."""
 ROUNDING = 1e-3  # of log-probabilities, recorded one by one and computed in batches
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfflineScore:
-    """What the trajectories say about one policy: an estimate, or a problem, or an estimate with a warning."""
+    """The value of one policy: an estimate, a problem, or an estimate with a warning."""
 
     learner: str
     policy: str  # "exploring" or "greedy"
@@ -41,8 +47,10 @@ class OfflineScores:
 
     Attributes:
         scores: one for each policy.
-        frozen: whether the policies acted in these episodes as they are now. Otherwise they have learnt from them.
-        unknown: the number of episodes that were left out, because their probabilities were not recorded.
+        frozen: whether the policies acted in these episodes as they are now. Otherwise they have
+            learnt from them.
+        unknown: the number of episodes that were left out, because their probabilities were not
+            recorded.
     """
 
     scores: tuple[OfflineScore, ...]
@@ -51,58 +59,89 @@ class OfflineScores:
 
 
 def score_offline(training: TrainingFolder, seed: int, *, names: Sequence[str]) -> OfflineScores:
-    """Estimate the values of members from the episodes of the last epoch, from which nobody has learnt yet."""
+    """Estimate the values of learners from the episodes of the last epoch.
+
+    No policy has learnt from these episodes yet.
+    """
     outermost = read_layers(training.folder, training.plan)[-1]
     kept = kept_trajectories(training, seed)
     epochs = read_episodes(run_folder(training.folder, seed)).epochs[: len(kept)]
-    recent = [i for i in np.flatnonzero(epochs == epochs[-1]).tolist() if not np.isnan(kept[i].log_probs).any()]
-    unknown = int((epochs == epochs[-1]).sum()) - len(recent)
-    if not recent:
-        message = f"log-probabilities of actions must have been recorded, but the run of seed {seed} has none"
-        raise SaveFileError(f"{message}: its learners do not say them, so evaluate without --offline")
-    trajectories, arms = [kept[i] for i in recent], [kept.arms[i] for i in recent]
-    members, built = members_at_checkpoint(training, seed), dict[str, Learner]()
+    last_epoch = np.flatnonzero(epochs == epochs[-1]).tolist()
+    known = [index for index in last_epoch if not np.isnan(kept[index].log_probs).any()]
+    if not known:
+        message = f"The run of seed {seed} has no log-probabilities of actions"
+        cause = "because its learners do not return them"
+        raise SaveFileError(f"{message}, {cause}: evaluate without --offline.")
+    trajectories = [kept[index] for index in known]
+    arms = [kept.arms[index] for index in known]
+    built: dict[str, Learner] = {}
     try:
-        for name, stored in members.items():
-            spaces = {"observation_space": outermost.observation_space, "action_space": outermost.action_space}
-            built[name] = stored.build(training.plan, **spaces)
-        behaviours = _as_recorded(trajectories, arms, built)
-        options: dict[str, Any] = {} if behaviours is None else {"behaviours": behaviours, "arms": arms}
-        estimate = partial(_estimator(training.plan.objective), trajectories, **options)
-        scores = [score for name in names if name in built for score in _scores(built[name], estimate)]
+        for name, stored in learners_at_checkpoint(training, seed).items():
+            built[name] = stored.build(
+                training.plan,
+                observation_space=outermost.observation_space,
+                action_space=outermost.action_space,
+            )
+        behaviors = _as_recorded(trajectories, arms, built)
+        estimate = partial(_estimator(training.plan), trajectories)
+        if behaviors is not None:
+            estimate = partial(estimate, behaviors=behaviors, arms=arms)
+        scores = []
+        for name in names:
+            if name in built:
+                scores += _scores(built[name], estimate)
     finally:
         for learner in built.values():
-            getattr(learner, "close", lambda: None)()
-    return OfflineScores(scores=tuple(scores), frozen=behaviours is not None, unknown=unknown)
+            close_learner(learner)
+    return OfflineScores(
+        scores=tuple(scores),
+        frozen=behaviors is not None,
+        unknown=len(last_epoch) - len(known),
+    )
 
 
 def _as_recorded(
     trajectories: Sequence[Trajectory], arms: Sequence[str], learners: Mapping[str, Learner]
 ) -> dict[str, list[Array]] | None:
-    """Log-probabilities of all actions under the policies that acted; None unless they are those that were recorded."""
+    """Return the log-probabilities of all actions under the policies that acted.
+
+    None unless they are those that were recorded.
+    """
     found = {}
     for name in sorted(set(arms)):
-        compute = getattr(learners[name].policy(), "log_probs", None) if name in learners else None
+        if name not in learners:
+            return None
+        compute = getattr(learners[name].policy(), "log_probs", None)
         if compute is None:
             return None
         try:
-            found[name] = [np.asarray(compute(each.observations[:-1], each.actions), float) for each in trajectories]
-        except Exception:  # of a learner, or because the trajectories are not those of this task
+            found[name] = [
+                np.asarray(compute(each.observations[:-1], each.actions), float)
+                for each in trajectories
+            ]
+        except Exception:  # the learner failed, or the trajectories are of another environment
             return None
-    pairs = zip(trajectories, arms, range(len(arms)), strict=True)
-    alike = all(_are_close(each.log_probs, found[arm][i]) for each, arm, i in pairs)
-    return found if alike else None
+    for index, (trajectory, arm) in enumerate(zip(trajectories, arms, strict=True)):
+        if not _are_close(trajectory.log_probs, found[arm][index]):
+            return None
+    return found
 
 
 def _are_close(recorded: Array, computed: Array) -> bool:
-    return recorded.shape == computed.shape and bool(np.allclose(recorded, computed, rtol=0, atol=ROUNDING))
+    if recorded.shape != computed.shape:
+        return False
+    return bool(np.allclose(recorded, computed, rtol=0, atol=ROUNDING))
 
 
-def _estimator(objective: str) -> Callable[..., OffPolicyEstimate]:
-    """Weighted: values stay within the range of what was seen."""
-    if objective in DISCOUNTS:
-        return partial(per_decision, gamma=DISCOUNTS[objective])
-    return partial(importance_sampling, objective=make_objective(objective))
+def _estimator(plan: Plan) -> Callable[..., OffPolicyEstimate]:
+    """Return the estimator for the plan's objective.
+
+    It is weighted: values stay within the range of what was seen.
+    """
+    discount = DISCOUNTS.get(plan.config.objective)
+    if discount is not None:
+        return partial(per_decision, gamma=discount)
+    return partial(importance_sampling, objective=plan.objective)
 
 
 def _scores(learner: Learner, estimate: Callable[..., OffPolicyEstimate]) -> list[OfflineScore]:
@@ -112,7 +151,9 @@ def _scores(learner: Learner, estimate: Callable[..., OffPolicyEstimate]) -> lis
     return [_score(learner.name, kind, create, estimate) for kind, create in kinds.items()]
 
 
-def _score(name: str, kind: str, create: Callable[[], Any], estimate: Callable[..., OffPolicyEstimate]) -> OfflineScore:
+def _score(
+    name: str, kind: str, create: Callable[[], Any], estimate: Callable[..., OffPolicyEstimate]
+) -> OfflineScore:
     policy = create()
     if not hasattr(policy, "log_probs"):
         return OfflineScore(learner=name, policy=kind, problem="has no probabilities of actions")
@@ -122,7 +163,10 @@ def _score(name: str, kind: str, create: Callable[[], Any], estimate: Callable[.
             found = estimate(policy)
         except InvalidValueError as error:
             return OfflineScore(learner=name, policy=kind, problem=str(error))
-        except Exception as error:  # of the learner, or because the trajectories are not those of this task
+        except Exception as error:  # the same causes as in `_as_recorded`
             return OfflineScore(learner=name, policy=kind, problem=one_line(describe(error)))
-    few = [str(each.message) for each in caught if issubclass(each.category, FewEffectiveSamplesWarning)]
-    return OfflineScore(learner=name, policy=kind, estimate=found, problem="".join(few))
+    problem = ""
+    for warning in caught:
+        if issubclass(warning.category, FewEffectiveSamplesWarning):
+            problem += str(warning.message)
+    return OfflineScore(learner=name, policy=kind, estimate=found, problem=problem)

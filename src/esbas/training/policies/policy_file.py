@@ -1,16 +1,15 @@
 """Policies in files: what acting needs of one learner, and where it comes from."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from esbas import archive, schema
-from esbas.errors import EsbasError, SaveFileError, describe, unknown
+from esbas._internal import archive, schema
+from esbas.errors import EsbasError, SaveFileError, describe
 from esbas.learner import Learner
 from esbas.objective import Objective
-from esbas.training.portfolios.build import BuildContext
 from esbas.training.runs.plan import Plan
 
 BEST = "best.npz"
@@ -37,7 +36,8 @@ class StoredPolicy:
         algorithm: its algorithm in the portfolio.
         seed: of the run.
         steps: environment steps of training until then.
-        mean: of the evaluation that selected it. The maximum of noisy means is too high: `rescored` is not.
+        mean: of the evaluation that selected it. The maximum of noisy means is too high: `rescored`
+            is not.
         whole: whether the state is that of `state_dict`, not of `policy_state`.
         state: of the learner.
         rescored: the values of fresh episodes at the end of the run; empty before.
@@ -58,56 +58,73 @@ class StoredPolicy:
 
     @property
     def expected(self) -> float:
-        """The mean value of the fresh episodes, or, before the end of the run, that of the evaluation."""
-        return sum(self.rescored) / len(self.rescored) if self.rescored else self.mean
+        """The mean value of the fresh episodes; before the end of the run, of the evaluation."""
+        if self.rescored:
+            return sum(self.rescored) / len(self.rescored)
+        return self.mean
 
-    def build(self, plan: Plan, *, observation_space: Any, action_space: Any, isolate: bool | None = None) -> Learner:
-        """The learner with this policy. `isolate` says whether it gets a separate process; None: as in the portfolio."""
-        members = {member.name: member for member in plan.recipe.members}
-        if self.learner not in members:
-            raise unknown("learner", self.learner, members)
-        member = members[self.learner]
-        context = BuildContext(
+    def build(
+        self, plan: Plan, *, observation_space: Any, action_space: Any, isolate: bool | None = None
+    ) -> Learner:
+        """Build the learner with this policy; see `Plan.build_learner`."""
+        learner = plan.build_learner(
+            self.learner,
             observation_space=observation_space,
             action_space=action_space,
-            memory=plan.recipe.memory,
-            steps=plan.steps or plan.episodes or 1,  # for schedules, which acting does not need
             seed=self.seed,
-            acting=True,
+            isolate=isolate,
         )
-        member.check_spaces(context)
-        learner = dataclasses.replace(member, isolate=member.isolate if isolate is None else isolate).build(context)
-        load: Callable[[Any], None] = getattr(learner, "load_state_dict" if self.whole else "load_policy_state")
-        try:
-            load(self.state)
-        except EsbasError as error:
-            raise SaveFileError(f"learner {self.learner!r} must load its saved policy, but {error}") from error
-        except Exception as error:  # of a damaged state, or of a learner that has changed
-            message = f"learner {self.learner!r} must load its saved policy, but {' '.join(describe(error).split())[:300]}"
-            raise SaveFileError(f"{message}: go back to an earlier copy, or build the learner as it was") from error
+        self.load_into(learner)
         return learner
+
+    def load_into(self, learner: Any) -> None:
+        """Load this policy into a learner."""
+        failed = f"Learner {self.learner!r} cannot load its saved policy"
+        try:
+            if self.whole:
+                learner.load_state_dict(self.state)
+            else:
+                learner.load_policy_state(self.state)
+        except EsbasError as error:
+            raise SaveFileError(f"{failed}: {error}") from error
+        except Exception as error:  # the state is damaged, or the learner has changed
+            reason = " ".join(describe(error).split())[:300]
+            remedy = "go back to an earlier copy, or build the learner as it was"
+            raise SaveFileError(f"{failed} ({reason}): {remedy}.") from error
 
 
 def best_of(policies: Iterable[StoredPolicy], objective: Objective) -> StoredPolicy | None:
-    """The best of these policies. Those that were scored again on fresh episodes come first."""
-    return max(policies, key=lambda each: (bool(each.rescored), objective.score(each.expected)), default=None)
+    """Return the best of these policies; None if there are none.
+
+    Those that were scored again on fresh episodes come first.
+    """
+
+    def rank(policy: StoredPolicy) -> tuple[bool, float]:
+        return bool(policy.rescored), objective.score(policy.expected)
+
+    return max(policies, key=rank, default=None)
 
 
 def state_of(learner: Any) -> tuple[dict[str, Any], bool]:
-    """What acting needs of the learner, and whether it is the whole state because the learner cannot say."""
-    small = hasattr(learner, "policy_state") and hasattr(learner, "load_policy_state")
-    state: dict[str, Any] = learner.policy_state() if small else learner.state_dict()
+    """Return what acting needs of the learner, and whether it is the whole state.
+
+    It is, if the learner has no method that returns less.
+    """
+    is_whole = not (hasattr(learner, "policy_state") and hasattr(learner, "load_policy_state"))
+    state: dict[str, Any] = learner.state_dict() if is_whole else learner.policy_state()
     archive.check(state)
-    return state, not small
+    return state, is_whole
 
 
 def write_policy(path: Path, policy: StoredPolicy) -> None:
     """Write a policy as arrays and plain data."""
-    archive.write(path, "policy", {each.name: getattr(policy, each.name) for each in dataclasses.fields(policy)})
+    content = {each.name: getattr(policy, each.name) for each in dataclasses.fields(policy)}
+    archive.write(path, "policy", content)
 
 
 def read_policy(path: Path) -> StoredPolicy:
     """Read what `write_policy` wrote."""
     state = archive.read(path, "policy")
     schema.check(state, _SHAPE, f"the policy in {str(path)!r}")
-    return StoredPolicy(**state | {"rescored": tuple(state["rescored"])})
+    state["rescored"] = tuple(state["rescored"])
+    return StoredPolicy(**state)

@@ -9,27 +9,36 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from esbas import schema
-from esbas.columns import Array
+from esbas._internal import schema
+from esbas._internal.columns import Array
+from esbas._internal.spaces import is_text
 from esbas.errors import InvalidValueError, SpaceError
 
 LARGEST = 2**24  # elements of an array, so that a damaged file cannot use up the memory
-_TYPES = "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"
+MOST_AXES = 16
+_WHOLE_TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_TYPES = ("bool", *_WHOLE_TYPES, "float16", "float32", "float64")
 _BOUND = schema.AnyOf(float, schema.Number(min=0, max=2**64, whole=True), "inf", "-inf")
 _WHOLE = schema.Number(min=1, whole=True)
 _SHAPE = [schema.COUNT]
 
 
 class OpaqueSpace(gymnasium.Space[Any]):
-    """A space of a kind that has no plain form: it accepts any value."""
+    """A space of a kind that has no plain form: it accepts any value.
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
+    Args:
+        text: describes the space.
+        has_texts: whether its elements are texts.
+    """
+
+    def __init__(self, text: str, *, has_texts: bool = False) -> None:
+        super().__init__(dtype=str if has_texts else None)
         self._text = text
 
     def sample(self, mask: Any = None, probability: Any = None) -> Any:
         del mask, probability
-        raise SpaceError(f"values of a saved space must be known, but this one is {self._text}: use the task itself")
+        message = f"Values of the saved space {self._text} are not known"
+        raise SpaceError(f"{message}: use the environment itself.")
 
     def contains(self, x: Any) -> bool:
         del x
@@ -43,34 +52,51 @@ class OpaqueSpace(gymnasium.Space[Any]):
 
 
 def to_data(space: Any) -> dict[str, Any]:
-    """A space as plain data. A kind without a plain form becomes its description."""
+    """Return a space as plain data. A kind without a plain form becomes its description."""
     if isinstance(space, spaces.Discrete):
         return {"space": "Discrete", "n": int(space.n), "start": int(space.start)}
     if isinstance(space, spaces.MultiDiscrete):
-        return {"space": "MultiDiscrete", "nvec": space.nvec.tolist(), "start": space.start.tolist(), "dtype": str(space.dtype)}
-    if isinstance(space, spaces.MultiBinary):
         return {
-            "space": "MultiBinary",
-            "n": int(space.n) if isinstance(space.n, int | np.integer) else list(map(int, space.shape)),
+            "space": "MultiDiscrete",
+            "nvec": space.nvec.tolist(),
+            "start": space.start.tolist(),
+            "dtype": str(space.dtype),
         }
+    if isinstance(space, spaces.MultiBinary):
+        if isinstance(space.n, int | np.integer):
+            return {"space": "MultiBinary", "n": int(space.n)}
+        return {"space": "MultiBinary", "n": _sizes(space.shape)}
     if isinstance(space, spaces.Box):
-        about = {"space": "Box", "shape": list(map(int, space.shape)), "dtype": str(space.dtype)}
-        return about | {"low": _bounds(space.low), "high": _bounds(space.high)}
+        return {
+            "space": "Box",
+            "shape": _sizes(space.shape),
+            "dtype": str(space.dtype),
+            "low": _bounds(space.low),
+            "high": _bounds(space.high),
+        }
     if isinstance(space, spaces.Tuple):
         return {"space": "Tuple", "spaces": [to_data(part) for part in space.spaces]}
     if isinstance(space, spaces.Dict) and all(isinstance(key, str) for key in space.spaces):
-        return {"space": "Dict", "spaces": [[key, to_data(part)] for key, part in space.spaces.items()]}
+        parts = [[key, to_data(part)] for key, part in space.spaces.items()]
+        return {"space": "Dict", "spaces": parts}
     if isinstance(space, spaces.Text):
-        lengths = {"min_length": int(space.min_length), "max_length": int(space.max_length)}
-        return {"space": "Text", **lengths, "characters": space.characters}
-    return {"space": "other", "text": " ".join(re.sub(r" at 0x[0-9a-f]+", "", str(space)).split())[:200]}  # without addresses
+        return {
+            "space": "Text",
+            "min_length": int(space.min_length),
+            "max_length": int(space.max_length),
+            "characters": space.characters,
+        }
+    without_addresses = re.sub(r" at 0x[0-9a-f]+", "", str(space))
+    kind = "other text" if is_text(space) else "other"
+    return {"space": kind, "text": " ".join(without_addresses.split())[:200]}
 
 
 def from_data(data: Any, where: str) -> gymnasium.Space[Any]:
-    """The space for data that `to_data` returned; `where` names them in errors."""
+    """Return the space for data that `to_data` returned; `where` names them in errors."""
     schema.check(data, {"space": str, str: Any}, where)
     if data["space"] not in _READERS:
-        raise InvalidValueError(f"{where} must have a known space, but has {schema.short(data['space'])}: {schema.REMEDY}")
+        given = schema.short(data["space"])
+        raise InvalidValueError(f"{where} has the unknown space {given}: {schema.REMEDY}.")
     shape, read = _READERS[data["space"]]
     schema.check(data, {"space": str} | shape, where)
     try:
@@ -79,13 +105,15 @@ def from_data(data: Any, where: str) -> gymnasium.Space[Any]:
         raise
     except Exception as error:  # Gymnasium refuses what it cannot represent, with any error
         cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise InvalidValueError(f"{where} must describe a {data['space']} space, but {cause}: {schema.REMEDY}") from error
+        message = f"{where} does not describe a {data['space']} space ({cause})"
+        raise InvalidValueError(f"{message}: {schema.REMEDY}.") from error
 
 
 def fitted(space: Any, value: Any) -> Any:
-    """A value of this space as learners expect it, such as an array for a list. Raises a SpaceError if it does not fit.
+    """Return a value of this space as learners expect it, such as an array for a list.
 
-    Values outside the bounds of a Box are allowed: many tasks exceed their own bounds.
+    Raises a SpaceError if it does not fit. Values outside the bounds of a Box are allowed: many
+    environments exceed their own bounds.
     """
     if isinstance(space, spaces.Dict):
         if not isinstance(value, dict) or set(value) != set(space.spaces):
@@ -112,27 +140,37 @@ def _fitted_array(space: Any, value: Any) -> Array:
         given = np.asarray(value)
     except ValueError:  # lists of different lengths
         raise _misfit(space, value) from None
-    kinds = "biuf" if np.dtype(space.dtype).kind == "f" else "biu"
+    has_floats = np.dtype(space.dtype).kind == "f"
+    kinds = "biuf" if has_floats else "biu"
     if given.shape != space.shape or given.dtype.kind not in kinds:
         raise _misfit(space, value)
     array: Array = given.astype(space.dtype)
-    exact = np.dtype(space.dtype).kind == "f" or np.array_equal(array, given)
-    if not exact or (not isinstance(space, spaces.Box) and not space.contains(array)):
+    if not has_floats and not np.array_equal(array, given):
+        raise _misfit(space, value)
+    if not isinstance(space, spaces.Box) and not space.contains(array):
         raise _misfit(space, value)
     array.flags.writeable = False
     return array
 
 
 def _misfit(space: Any, value: Any) -> SpaceError:
-    got = f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else schema.short(value)
-    short = " ".join(str(space).split())[:200]
-    return SpaceError(
-        f"an observation must be in {short}, but got {got}: pass it as the task returns it (policy.observation_space)"
-    )
+    got = schema.short(value)
+    if isinstance(value, np.ndarray):
+        got = f"{value.dtype} of shape {value.shape}"
+    wanted = " ".join(str(space).split())[:200]
+    remedy = "pass it as the environment returns it (policy.observation_space)"
+    return SpaceError(f"An observation must be in {wanted}, but got {got}: {remedy}.")
+
+
+def _sizes(shape: tuple[int, ...]) -> list[int]:
+    return [int(size) for size in shape]
 
 
 def _bounds(array: Array) -> Any:
-    """One number if all are equal, otherwise nested lists. Infinite numbers are text, which JSON can hold."""
+    """Return one number if all are equal, otherwise nested lists.
+
+    Infinite numbers are text, which JSON can hold.
+    """
     if array.size and (array == array.flat[0]).all():
         return _bound(array.flat[0].item())
     return _nested(array.tolist())
@@ -147,17 +185,37 @@ def _bound(number: Any) -> Any:
 
 
 def _checked_shape(shape: list[int], where: str) -> tuple[int, ...]:
-    sizes = tuple(shape)
-    schema.require(len(sizes) <= 16 and math.prod(sizes) <= LARGEST, f"at most {LARGEST} elements", where, shape=shape)
-    return sizes
+    if len(shape) > MOST_AXES or math.prod(shape) > LARGEST:
+        most = f"at most {MOST_AXES} axes and {LARGEST:,} elements"
+        raise InvalidValueError(
+            f"A space in {where} must have {most}, but has the shape {schema.short(shape)}: "
+            f"{schema.REMEDY}."
+        )
+    return tuple(shape)
+
+
+def _checked_type(name: str, known: tuple[str, ...], where: str) -> Any:
+    if name not in known:
+        raise InvalidValueError(
+            f"A space in {where} must have one of the types {', '.join(known)}, "
+            f"but has {schema.short(name)}: {schema.REMEDY}."
+        )
+    return np.dtype(name)
 
 
 def _read_box(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
-    schema.require(data["dtype"] in _TYPES, "a type of numbers", where, dtype=data["dtype"])
-    shape, dtype = _checked_shape(data["shape"], where), np.dtype(data["dtype"])
-    wide: Any = np.float64 if dtype.kind == "f" else object  # whole numbers of 64 bits do not fit into floats
-    low, high = (np.broadcast_to(np.array(_numbers(data[name], where), wide), shape).astype(dtype) for name in ("low", "high"))
-    return spaces.Box(low, high, shape, dtype.type)
+    dtype = _checked_type(data["dtype"], _TYPES, where)
+    shape = _checked_shape(data["shape"], where)
+    # Whole numbers of 64 bits do not fit into floats.
+    wide: Any = np.float64 if dtype.kind == "f" else object
+    low = np.array(_numbers(data["low"], where), wide)
+    high = np.array(_numbers(data["high"], where), wide)
+    return spaces.Box(
+        np.broadcast_to(low, shape).astype(dtype),
+        np.broadcast_to(high, shape).astype(dtype),
+        shape,
+        dtype.type,
+    )
 
 
 def _numbers(value: Any, where: str) -> Any:
@@ -168,16 +226,22 @@ def _numbers(value: Any, where: str) -> Any:
 
 
 def _read_multi_discrete(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
-    schema.require(data["dtype"] in _TYPES[1:9], "a type of whole numbers", where, dtype=data["dtype"])
-    nvec, start = np.array(data["nvec"]), np.array(data["start"])
-    whole = nvec.dtype.kind == start.dtype.kind == "i" and nvec.shape == start.shape and nvec.size > 0
-    schema.require(whole, "lists of whole numbers", where, nvec=data["nvec"])
-    return spaces.MultiDiscrete(nvec, np.dtype(data["dtype"]).type, start=start)
+    dtype = _checked_type(data["dtype"], _WHOLE_TYPES, where)
+    nvec = np.array(data["nvec"])
+    start = np.array(data["start"])
+    is_whole = nvec.dtype.kind == "i" and start.dtype.kind == "i"
+    if not is_whole or nvec.shape != start.shape or nvec.size == 0:
+        message = f"`nvec` and `start` in {where} must be lists of whole numbers of the same shape"
+        raise InvalidValueError(f"{message}: {schema.REMEDY}.")
+    return spaces.MultiDiscrete(nvec, dtype.type, start=start)
 
 
 def _read_multi_binary(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
-    shape = _checked_shape(data["n"] if isinstance(data["n"], list) else [data["n"]], where)
-    return spaces.MultiBinary(shape if isinstance(data["n"], list) else data["n"])
+    size = data["n"]
+    if isinstance(size, list):
+        return spaces.MultiBinary(_checked_shape(size, where))
+    _checked_shape([size], where)
+    return spaces.MultiBinary(size)
 
 
 def _read_parts(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
@@ -186,9 +250,27 @@ def _read_parts(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
     return spaces.Dict([(key, from_data(part, where)) for key, part in data["spaces"]])
 
 
+def _read_discrete(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
+    del where
+    return spaces.Discrete(data["n"], start=data["start"])
+
+
+def _read_text(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
+    del where
+    return spaces.Text(
+        data["max_length"], min_length=data["min_length"], charset=data["characters"]
+    )
+
+
+def _read_opaque(data: dict[str, Any], where: str) -> gymnasium.Space[Any]:
+    del where
+    return OpaqueSpace(data["text"], has_texts=data["space"] == "other text")
+
+
 _Reader = Callable[[dict[str, Any], str], gymnasium.Space[Any]]
+# The shape of the data of each kind of space, and the function that reads them.
 _READERS: dict[str, tuple[dict[Any, Any], _Reader]] = {
-    "Discrete": ({"n": _WHOLE, "start": int}, lambda data, _: spaces.Discrete(data["n"], start=data["start"])),
+    "Discrete": ({"n": _WHOLE, "start": int}, _read_discrete),
     "MultiDiscrete": ({"nvec": list, "start": list, "dtype": str}, _read_multi_discrete),
     "MultiBinary": ({"n": schema.AnyOf(_WHOLE, _SHAPE)}, _read_multi_binary),
     "Box": ({"shape": _SHAPE, "dtype": str, "low": Any, "high": Any}, _read_box),
@@ -196,7 +278,8 @@ _READERS: dict[str, tuple[dict[Any, Any], _Reader]] = {
     "Dict": ({"spaces": [(str, Any)]}, _read_parts),
     "Text": (
         {"min_length": schema.COUNT, "max_length": schema.COUNT, "characters": str},
-        lambda data, _: spaces.Text(data["max_length"], min_length=data["min_length"], charset=data["characters"]),
+        _read_text,
     ),
-    "other": ({"text": str}, lambda data, _: OpaqueSpace(data["text"])),
+    "other": ({"text": str}, _read_opaque),
+    "other text": ({"text": str}, _read_opaque),
 }

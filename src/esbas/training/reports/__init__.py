@@ -1,1 +1,1 @@
-"""What is computed from the logs of a training: tables, figures, reports, and recordings of episodes."""
+"""Tables, figures and reports of a training, and recordings of episodes."""

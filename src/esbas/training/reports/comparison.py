@@ -1,148 +1,227 @@
-"""The report of a comparison of trainings: a table, learning curves, a page."""
+"""The report of a comparison of trainings: a table, learning curves and a page."""
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from esbas.columns import Array
-from esbas.errors import SaveFileError
+from esbas._internal.columns import Array
+from esbas.errors import SaveFileError, counted
 from esbas.objective import Objective
-from esbas.reporting import Results, Section, estimates, figures
-from esbas.reporting.colours import COLOURS, QUIET
-from esbas.reporting.results import read_config
-from esbas.reporting.terminal import print_table, print_text
-from esbas.training.folder import TrainingFolder
+from esbas.reporting import ReportFolder, Section, estimates, figures
+from esbas.reporting.colors import COLORS, QUIET
+from esbas.specs.sources import label_of
+from esbas.training import recent
+from esbas.training.folder import TrainingFolder, read_about
 from esbas.training.reports import curves
 from esbas.training.reports.training_report import TrainingSummary
 from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import Episodes
-from esbas.training.runs.one_run import is_finished, run_folder
+from esbas.training.runs.one_run import run_folder
 
 
 class ComparedTraining:
     """A training and the numbers that are compared."""
 
     def __init__(self, training: TrainingFolder, *, name: str) -> None:
-        self.name, self.plan, self.folder, self.summary = name, training.plan, training.folder, TrainingSummary(training)
+        self.name = name
+        self.plan = training.plan
+        self.folder = training.folder
+        self.summary = TrainingSummary(training)
         self.runs = list(self.summary.runs.values())
         if not self.runs:
-            message = f"a compared training must have an episode, but {str(training.folder)!r} has none"
-            raise SaveFileError(f"{message}: wait for the first one, or `esbas resume {training.folder}`")
+            message = f"The training in {str(training.folder)!r} has no episode yet"
+            remedy = f"wait for the first one, or `esbas resume {training.folder}`"
+            raise SaveFileError(f"{message}: {remedy}.")
         self.seeds = len(training.seeds)
-        directories = [run_folder(training.folder, seed) for seed in training.seeds]
-        clocks = [clock for clock in map(read_clock, directories) if clock is not None and clock.seconds]
-        self.speed = float(np.mean([clock.steps / clock.seconds for clock in clocks])) if clocks else math.nan
+        self.speed = _speed(training)
         self.steps = float(np.mean([run.steps[-1] for run in self.runs]))
-        finished = all(is_finished(training.folder, seed) for seed in training.seeds)
-        self.state = "finished" if finished else f"{sum(map(self._progress, self.runs)) / self.seeds:.0%} done"
+        if training.finished:
+            self.state = "finished"
+        else:
+            done = sum(self._progress(run) for run in self.runs) / self.seeds
+            self.state = f"{done:.0%} done"
 
     def _progress(self, run: Episodes) -> float:
-        part = run.steps[-1] / self.plan.steps if self.plan.steps else len(run) / (self.plan.episodes or 1)
-        return min(1.0, float(part))
+        config = self.plan.config
+        if config.steps:
+            return min(1.0, float(run.steps[-1] / config.steps))
+        return min(1.0, len(run) / (config.episodes or 1))
 
-    def curve(self, *, settled: bool = False) -> tuple[Array, Array]:
-        """Steps, (X,), and the mean of the last episodes in each run, (R, X); see `curves.grid`."""
-        at = curves.grid(self.runs, settled=settled)
+    def curve(self, *, least: int = recent.LEAST) -> tuple[Array, Array]:
+        """Return steps, (X,), and the mean of the recent episodes in each run, (R, X).
+
+        `curves.grid` describes the steps, which begin with `least` episodes.
+        """
+        at = curves.grid(self.runs, least=least)
         return at, np.array([curves.values(run, at) for run in self.runs])
 
     def reached(self, threshold: float, objective: Objective) -> tuple[float, int]:
-        """The median number of steps until a run reached the threshold (infinite if most did not), and how many runs did."""
+        """Return when runs reached the threshold.
+
+        Returns:
+            The median number of steps, infinite if most runs did not, and the number of runs.
+        """
         found = []
         for run in self.runs:
             steps = run.steps[curves.enough(run) - 1 :]
-            there = objective.score(1) * (curves.values(run, steps) - threshold) >= 0
-            found.append(float(steps[there.argmax()]) if there.any() else math.inf)
+            reached = objective.score(1) * (curves.values(run, steps) - threshold) >= 0
+            found.append(float(steps[reached.argmax()]) if reached.any() else math.inf)
         return float(np.median(found)), int(np.isfinite(found).sum())
 
 
+def _speed(training: TrainingFolder) -> float:
+    """Return the mean number of steps per second of the runs; NaN if it is unknown."""
+    speeds = []
+    for seed in training.seeds:
+        clock = read_clock(run_folder(training.folder, seed))
+        if clock is not None and clock.seconds:
+            speeds.append(clock.steps / clock.seconds)
+    return float(np.mean(speeds)) if speeds else math.nan
+
+
 def default_threshold(trainings: Sequence[ComparedTraining], objective: Objective) -> float:
-    """90 % of the way from the worst point of all curves to the best, where means are of enough episodes."""
-    means = np.concatenate([training.curve(settled=True)[1].mean(axis=0) for training in trainings])
-    worst, best = sorted((float(means.min()), float(means.max())), key=objective.score)
+    """Return 90 % of the way from the worst point of all curves to the best.
+
+    Only points that are means of enough episodes count.
+    """
+    curve_means = []
+    for training in trainings:
+        _, values = training.curve(least=recent.SETTLED)
+        curve_means.append(values.mean(axis=0))
+    means = np.concatenate(curve_means)
+    worst = float(means.min())
+    best = float(means.max())
+    if objective.score(worst) > objective.score(best):  # smaller is better
+        worst, best = best, worst
     return worst + 0.9 * (best - worst)
 
 
-def publish(results: Results, trainings: Sequence[ComparedTraining], objective: Objective, threshold: float) -> None:
-    """Write the table, the figure, the summary and the page, and print the table."""
+def publish(
+    results: ReportFolder,
+    trainings: Sequence[ComparedTraining],
+    objective: Objective,
+    threshold: float,
+) -> None:
+    """Write the table, the figure, the summary and the page."""
     lines = [_line(training, objective, threshold) for training in trainings]
     results.table("trainings", list(lines[0]), [list(line.values()) for line in lines])
-    results.summary({"task": trainings[0].plan.env_id, "objective": objective.name, "threshold": threshold, "trainings": lines})
-    results.figure("curves", draw(trainings, objective, threshold))
-    header, rows = _readable(trainings, objective, threshold)
-    title = f"Trainings on {trainings[0].plan.env_id}"
-    notes = _notes(trainings, objective, threshold)
-    runs = [run for each in trainings for run in each.runs]
-    over = "mean over runs with its 95 % band (none for one run), to the end of the shortest run"
-    caption = (
-        f"Mean of the {curves.moving_text(runs)}: {over}. Bands are cut off at the smallest and the largest value of an episode."
+    env = trainings[0].plan.config.env_name
+    results.summary(
+        {"env": env, "objective": objective.name, "threshold": threshold, "trainings": lines}
     )
-    made = [(each.name, f"`{_command(each.folder)}`", ", ".join(each.summary.names)) for each in trainings]
+    results.figure("curves", draw(trainings, objective, threshold))
+    table = readable(trainings, objective, threshold)
+    notes = "\n\n".join(notes_on(trainings, objective, threshold))
+    moving = curves.moving_name(_all_runs(trainings))
+    over = "mean over runs with its 95 % band (none for one run), to the end of the shortest run"
+    bands = "Bands are cut off at the smallest and the largest value of an episode."
+    caption = f"Mean of the {moving}: {over}. {bands}"
+    commands = []
+    for each in trainings:
+        command = read_about(each.folder)["again"]
+        commands.append((each.name, f"`{command}`", ", ".join(each.summary.names)))
     sections = [
-        Section("Results", "\n\n".join(notes), table=(header, rows), figure="curves", caption=caption),
-        Section("Commands", table=(("training", "command", "learners"), made)),
+        Section("Results", notes, table=table, figure="curves", caption=caption),
+        Section("Commands", table=(("training", "command", "learners"), commands)),
     ]
-    results.report(title, sections)
-    print_table(title, header, rows)
-    print_text(*notes, f"Report: {results.folder / 'report.html'}")
+    results.report(f"Trainings on {env}", sections)
+
+
+def _all_runs(trainings: Sequence[ComparedTraining]) -> list[Episodes]:
+    return [run for training in trainings for run in training.runs]
 
 
 def _line(training: ComparedTraining, objective: Objective, threshold: float) -> dict[str, object]:
-    """All numbers of a training, unrounded."""
+    """Return all numbers of a training, unrounded."""
     steps, runs = training.reached(threshold, objective)
-    end, whole, plan = training.summary.end, training.summary.whole, training.plan
-    about: dict[str, object] = {
+    end = training.summary.end
+    whole = training.summary.whole
+    config = training.plan.config
+    return {
         "training": training.name,
-        "task": plan.env_id,
-        "wrappers": " ".join(plan.wrappers),
-        "selector": plan.selector,
+        "env": config.env_name,
+        "wrappers": label_of(config.wrappers),
+        "selector": config.selector_name,
+        "learners": len(training.summary.names),
+        "runs": len(training.runs),
+        "runs_planned": training.seeds,
+        "steps": training.steps,
+        "end": end.mean,
+        "end_ci95": end.ci95,
+        "whole": whole.mean,
+        "whole_ci95": whole.ci95,
+        "steps_to_threshold": steps,
+        "runs_reaching_it": runs,
+        "steps_per_second": training.speed,
+        "state": training.state,
     }
-    numbers = {"learners": len(training.summary.names), "runs": len(training.runs), "runs_planned": training.seeds}
-    values = {"end": end.mean, "end_ci95": end.ci95, "whole": whole.mean, "whole_ci95": whole.ci95}
-    speed = {"steps_to_threshold": steps, "runs_reaching_it": runs, "steps_per_second": training.speed}
-    return about | numbers | {"steps": training.steps} | values | speed | {"state": training.state}
 
 
-def _readable(
+def readable(
     trainings: Sequence[ComparedTraining], objective: Objective, threshold: float
 ) -> tuple[list[str], list[list[object]]]:
-    unit, some = objective.name, curves.window_text([run for each in trainings for run in each.runs])
+    """Return the header and the rows of the table for people."""
+    unit = objective.name
     header = [
         "training",
         "selector",
         "learners",
         "runs",
         "steps",
-        f"{unit}, {some.removeprefix('the ')}",
+        f"{unit}, {curves.window_name(_all_runs(trainings))}",
         f"{unit}, all episodes",
+        f"steps to {threshold:.4g}",
+        "steps/s",
+        "state",
     ]
     rows: list[list[object]] = []
     for each in trainings:
-        steps, runs = each.reached(threshold, objective)
-        reached = f"{steps:,.0f}" if math.isfinite(steps) else "–"
-        reached += "" if runs == len(each.runs) else f" ({runs} of {len(each.runs)} runs)"
-        about = [each.name, each.plan.selector, len(each.summary.names), len(each.runs), round(each.steps)]
-        speed = round(each.speed) if math.isfinite(each.speed) else None
-        rows.append([*about, each.summary.end, each.summary.whole, reached, speed, each.state])
-    return [*header, f"steps to {threshold:.4g}", "steps/s", "state"], rows
+        row = [
+            each.name,
+            each.plan.config.selector_name,
+            len(each.summary.names),
+            len(each.runs),
+            round(each.steps),
+            each.summary.end,
+            each.summary.whole,
+            _reached_text(each, objective, threshold),
+            round(each.speed) if math.isfinite(each.speed) else None,
+            each.state,
+        ]
+        rows.append(row)
+    return header, rows
 
 
-def _notes(trainings: Sequence[ComparedTraining], objective: Objective, threshold: float) -> list[str]:
-    runs = [run for each in trainings for run in each.runs]
-    better = "Larger is better." if objective.maximize else "Smaller is better."
+def _reached_text(training: ComparedTraining, objective: Objective, threshold: float) -> str:
+    """Return the steps to the threshold, and how many runs reached it if not all did."""
+    steps, reaching = training.reached(threshold, objective)
+    text = f"{steps:,.0f}" if math.isfinite(steps) else "–"
+    runs = len(training.runs)
+    return text if reaching == runs else f"{text} ({reaching} of {runs} runs)"
+
+
+def notes_on(
+    trainings: Sequence[ComparedTraining], objective: Objective, threshold: float
+) -> list[str]:
+    """Return what the numbers mean, as sentences."""
+    runs = _all_runs(trainings)
+    better = "Larger" if objective.maximize else "Smaller"
+    value = f"The value of an episode is its {objective.name}. {better} is better."
+    until = f"until the mean of the {curves.moving_rule(runs)} reached it"
     notes = [
-        f"The value of an episode is its {objective.name}. {better} Means and 95 % intervals are over runs.",
-        f"Steps to {threshold:.4g}: until the mean of the {curves.moving_text(runs)} reached it; median over runs.",
+        f"{value} Means and 95 % intervals are over runs.",
+        f"Steps to {threshold:.4g}: {until}; median over runs.",
     ]
-    if any(curves.enough(run) < curves.WINDOW for run in runs):
-        notes.append("In a short run, a threshold can be reached from its middle on, by the mean of all episodes so far.")
+    if any(curves.enough(run) < recent.SETTLED for run in runs):
+        notes.append("In a short run, a threshold can be reached from its middle on.")
     if any(each.state != "finished" for each in trainings):
         notes.append("Unfinished trainings are shown up to their last episode.")
-    if len({each.plan.wrappers for each in trainings}) > 1:
+    if len({label_of(each.plan.config.wrappers) for each in trainings}) > 1:
         notes.append(
-            "The tasks have different wrappers: values are comparable only if no wrapper changes rewards or the ends of episodes."
+            "The environments have different wrappers: values are comparable "
+            "only if no wrapper changes rewards or the ends of episodes."
         )
     return notes
 
@@ -150,22 +229,27 @@ def _notes(trainings: Sequence[ComparedTraining], objective: Objective, threshol
 def draw(trainings: Sequence[ComparedTraining], objective: Objective, threshold: float) -> Figure:
     """Draw the learning curves."""
     figure, axes = figures.new_figure(width=9.0)
-    within = figures.observed(np.concatenate([run.values for each in trainings for run in each.runs]))
-    for k, training in enumerate(trainings):
+    runs = _all_runs(trainings)
+    within = figures.observed(np.concatenate([run.values for run in runs]))
+    for number, training in enumerate(trainings):
         at, values = training.curve()
-        mean, half = estimates(values)
-        runs = len(training.runs)
-        title = f"{training.name} ({runs} {'run' if runs == 1 else 'runs'})"
-        colour, style = COLOURS[k % len(COLOURS)], ("-", "--", ":")[k // len(COLOURS) % 3]
-        figures.curve_with_band(axes, at, mean, half, title, within=within, colour=colour, style=style)
-    axes.axhline(threshold, color=QUIET, linestyle=":", linewidth=1.2, label=f"threshold {threshold:.4g}")
-    value = f"mean of the {curves.moving_text([run for each in trainings for run in each.runs])}\n[{objective.name}]"
-    figures.label(axes, x="environment steps", y=value, title=f"{trainings[0].plan.env_id}: learning curves")
+        mean, half_width = estimates(values)
+        figures.curve_with_band(
+            axes,
+            at,
+            mean,
+            half_width,
+            f"{training.name} ({counted(len(training.runs), 'run')})",
+            within=within,
+            color=COLORS[number % len(COLORS)],
+            style=figures.STYLES[number // len(COLORS) % len(figures.STYLES)],
+        )
+    label = f"threshold {threshold:.4g}"
+    axes.axhline(threshold, color=QUIET, linestyle=":", linewidth=1.2, label=label)
+    value = f"mean of the {curves.moving_name(runs)}\n[{objective.name}]"
+    title = f"{trainings[0].plan.config.env_name}: learning curves"
+    figures.label(axes, x="environment steps", y=value, title=title)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     figures.legend(axes)
     return figure
-
-
-def _command(folder: Path) -> str:
-    return str(read_config(folder)["again"])

@@ -1,4 +1,4 @@
-"""What the evaluations of a training showed: the best policy, the steps that they took, and whether anything was learnt."""
+"""The evaluations of a training: the best policy, the steps played, whether anything was learnt."""
 
 import math
 from collections.abc import Mapping
@@ -8,19 +8,26 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from esbas.columns import Array
+from esbas._internal.columns import Array
+from esbas.errors import counted
 from esbas.objective import Objective
 from esbas.reporting import estimate, figures
-from esbas.reporting.colours import COLOURS
+from esbas.reporting.colors import COLORS
+from esbas.reporting.estimate import FEWEST
+from esbas.reporting.ranks import least_p, p_larger
 from esbas.training.policies.policy_file import BEST, StoredPolicy, best_of, read_policy
-from esbas.training.reports import curves
+from esbas.training.recent import PARTS, SETTLED, recent_count
 from esbas.training.runs.clock import read_clock
-from esbas.training.runs.episode_log import Episodes, read_evaluations
+from esbas.training.runs.episode_log import Episodes, EvaluationRow, read_evaluations
 
-FIRST = 20  # episodes at the start of a run with which its end is compared
-NOISE = 2.0  # standard errors that count as noise
-HEADER = "learner", "mean of its last evaluation", "min", "max", "episodes"
-TRY = "more steps, other learners, more exploration, or rewards that lead towards the goal (a wrapper)"
+LEVEL = 0.01  # the chance of a sign of learning in a training in which no learner learns
+MANY = 100  # episodes from which on an interval is shown, however wide it is
+WIDE = 0.5  # with fewer, it is not shown if half of its width is more than this share of its scale
+HEADER = ("learner", "mean of its last evaluation", "min", "max", "episodes")
+ADVICE = (
+    "Try more steps, other learners, more exploration, "
+    "or rewards that lead towards the goal (a wrapper)."
+)
 
 
 class EvaluationSummary:
@@ -32,15 +39,33 @@ class EvaluationSummary:
         objective: the value of an episode.
     """
 
-    def __init__(self, runs: Mapping[int, Episodes], directories: Mapping[int, Path], objective: Objective) -> None:
-        self._runs, self._objective = runs, objective
-        self._kept = {seed: read_policy(directories[seed] / BEST) for seed in runs if (directories[seed] / BEST).exists()}
-        clocks = [read_clock(directories[seed]) for seed in runs]
-        self._finished = all(clock is not None and clock.finished for clock in clocks)
-        rows = self._rows = {seed: read_evaluations(directories[seed]) for seed in runs}
-        self._problems = [row.problem for of_run in rows.values() for row in of_run if row.problem]
-        again = {seed: self._kept[seed].rescored_steps if seed in self._kept else 0 for seed in runs}
-        self.steps = {seed: sum(row.played for row in rows[seed]) + again[seed] for seed in runs}  # by seed
+    def __init__(
+        self, runs: Mapping[int, Episodes], directories: Mapping[int, Path], objective: Objective
+    ) -> None:
+        self._runs = runs
+        self._objective = objective
+        self._finished = True
+        self._problems: list[str] = []
+        # All of these have the seeds as keys.
+        self._kept: dict[int, StoredPolicy] = {}
+        self._rows: dict[int, list[EvaluationRow]] = {}
+        self.steps: dict[int, int] = {}
+        for seed in runs:
+            self._read(seed, directories[seed])
+
+    def _read(self, seed: int, directory: Path) -> None:
+        """Read the evaluations of a run and its best policy."""
+        clock = read_clock(directory)
+        if clock is None or not clock.finished:
+            self._finished = False
+        rows = read_evaluations(directory)
+        self._rows[seed] = rows
+        self._problems += [row.problem for row in rows if row.problem]
+        self.steps[seed] = sum(row.played for row in rows)
+        best = directory / BEST
+        if best.exists():
+            self._kept[seed] = read_policy(best)
+            self.steps[seed] += self._kept[seed].rescored_steps
 
     @property
     def best(self) -> StoredPolicy | None:
@@ -49,84 +74,168 @@ class EvaluationSummary:
 
     @property
     def learnt(self) -> bool | None:
-        """Whether, in any run, the last episodes or the best policy are better than the first episodes, beyond noise.
+        """Whether, in any run, the end or the best policy is better than the start, beyond chance.
 
-        None before the end of all runs.
+        None before the end of all runs, and if they have too few episodes to tell.
         """
-        return None if not self._finished else any(self._has_learnt(seed, run) for seed, run in self._runs.items())
+        if not self._finished:
+            return None
+        tests = [test for seed in self._runs for test in self._tests(seed)]
+        # Each run has two tests. If no learner learns, the chance that one of all says so is at
+        # most LEVEL.
+        level = LEVEL / (2 * len(self._runs))
+        if any(self._p_better(*test) <= level for test in tests):
+            return True
+        can_tell = any(least_p(len(values), len(first)) <= level for values, first in tests)
+        return False if can_tell else None
 
-    def _has_learnt(self, seed: int, run: Episodes) -> bool:
-        first = run.values[: max(2, min(FIRST, len(run) // 4))]
-        last = run.values[-min(curves.WINDOW, curves.late(len(run))) :]
+    def _tests(self, seed: int) -> list[tuple[Array, Array]]:
+        """Return the samples that are compared: values that may be better, and the first ones."""
+        run = self._runs[seed]
+        half = len(run) // 2  # of a short run, the end must not be its beginning
+        if not half:
+            return []
+        first = run.values[: min(_first_count(run.steps), half)]
+        recent = max(recent_count(run.steps), SETTLED)
+        last = run.values[len(run) - min(recent, half) :]
+        tests = [(last, first)]
         kept = self._kept.get(seed)
-        fresh = np.array(kept.rescored if kept is not None else ())
-        return any(len(values) > 0 and self._is_better(values, first) for values in (last, fresh))
+        if kept is not None and kept.rescored:
+            tests.append((np.array(kept.rescored), first))
+        return tests
 
-    def _is_better(self, values: Array, first: Array) -> bool:
-        gain = self._objective.score(float(values.mean())) - self._objective.score(float(first.mean()))
-        noise = math.sqrt(values.var() / len(values) + first.var() / len(first))
-        return bool(gain > NOISE * noise + 1e-12 * abs(float(first.mean())))
+    def _p_better(self, values: Array, first: Array) -> float:
+        """Return the p-value of "these values are not better than the first ones".
+
+        Ranks are compared, because the first episodes often have a few values that are a hundred
+        times as large as all others. Then the difference of means is smaller than its standard
+        error, however good the end is.
+        """
+        sign = self._objective.score(1.0)  # larger is better, also of an objective to minimize
+        return p_larger(sign * values, sign * first)
 
     def last(self) -> list[list[object]]:
-        """A row per learner, see `HEADER`: its last evaluation in each run, averaged over the runs."""
-        latest = [{row.learner: row for row in rows} for rows in self._rows.values()]
-        names = list(dict.fromkeys(name for of_run in latest for name in of_run))
-        found: list[list[object]] = []
-        for name in names:
-            rows = [of_run[name] for of_run in latest if name in of_run and not math.isnan(of_run[name].mean)]
-            if rows:
-                episodes = sum(row.episodes for row in rows)
-                mean = float(np.mean([row.mean for row in rows]))
-                found.append([name, mean, min(row.min for row in rows), max(row.max for row in rows), episodes])
-        return found
+        """Return a row per learner, with the columns of HEADER.
+
+        It averages the last evaluation of the learner in each run.
+        """
+        last_rows: dict[str, list[EvaluationRow]] = {}
+        for rows in self._rows.values():
+            of_run = {row.learner: row for row in rows}  # later rows replace earlier ones
+            for name, row in of_run.items():
+                last_rows.setdefault(name, []).append(row)
+        table: list[list[object]] = []
+        for name, rows in last_rows.items():
+            known = [row for row in rows if not math.isnan(row.mean)]
+            if known:
+                mean = float(np.mean([row.mean for row in known]))
+                least = min(row.min for row in known)
+                most = max(row.max for row in known)
+                episodes = sum(row.episodes for row in known)
+                table.append([name, mean, least, most, episodes])
+        return table
 
     def figure(self, title: str, unit: str) -> Figure | None:
-        """Draw the means of all evaluations over the steps of the training; None if there was only one evaluation."""
-        if max((len({row.steps for row in rows}) for rows in self._rows.values()), default=0) < 2:
+        """Draw the means of all evaluations over the steps of the training.
+
+        None if no run has more than one evaluation.
+        """
+        has_several = any(len({row.steps for row in rows}) > 1 for rows in self._rows.values())
+        if not has_several:
             return None
         figure, axes = figures.new_figure()
-        names = list(dict.fromkeys(row.learner for rows in self._rows.values() for row in rows))
-        for number, name in enumerate(names):
+        colors: dict[str, str] = {}
+        for rows in self._rows.values():
+            for row in rows:
+                colors.setdefault(row.learner, COLORS[len(colors) % len(COLORS)])
+        for name, color in colors.items():
+            label = name
             for rows in self._rows.values():
                 own = [row for row in rows if row.learner == name]
-                colour, label = COLOURS[number % len(COLOURS)], name if rows is next(iter(self._rows.values())) else "_"
-                axes.plot([row.steps for row in own], [row.mean for row in own], ".-", color=colour, label=label, linewidth=1.4)
-        figures.label(axes, x="environment steps", y=f"mean of an evaluation\n[{unit}]", title=title)
+                steps = [row.steps for row in own]
+                means = [row.mean for row in own]
+                axes.plot(steps, means, ".-", color=color, label=label, linewidth=1.4)
+                label = "_"  # the legend names a learner once
+        value = f"mean of an evaluation\n[{unit}]"
+        figures.label(axes, x="environment steps", y=value, title=title)
         axes.xaxis.set_major_formatter("{x:,.0f}")
         figures.legend(axes)
         return figure
 
     def as_dict(self, seed: int | None = None) -> dict[str, Any]:
-        """All numbers as plain data: of one run, or of the whole training."""
-        best = self.best if seed is None else self._kept.get(seed)
-        about: dict[str, Any] = {"evaluation steps": sum(self.steps.values()) if seed is None else self.steps[seed]}
+        """Return all numbers as plain data: of one run, or of the whole training."""
+        about: dict[str, Any] = {}
         if seed is None:
+            best = self.best
+            about["evaluation steps"] = sum(self.steps.values())
             about["learnt"] = self.learnt
+        else:
+            best = self._kept.get(seed)
+            about["evaluation steps"] = self.steps[seed]
         if best is not None:
-            mean = estimate(best.rescored) if best.rescored else None
-            fresh = {"re-scored": {"mean": mean.mean, "ci95": mean.ci95, "episodes": mean.runs}} if mean is not None else {}
-            where = {"learner": best.learner, "seed": best.seed, "steps": best.steps, "mean when selected": best.mean}
-            about["best policy"] = where | fresh
+            about["best policy"] = self._described(best)
         return about
 
     def sentences(self) -> list[str]:
-        """The same as text."""
+        """Return the same in sentences."""
         trained = sum(int(run.steps[-1]) for run in self._runs.values())
         found = [f"{trained:,} training steps and {sum(self.steps.values()):,} evaluation steps."]
         best = self.best
         if best is not None:
             of_seed = f" (seed {best.seed})" if len(self._runs) > 1 else ""
-            found.append(f"Best policy: {best.learner} at step {best.steps:,}{of_seed}, {_result(best)}.")
+            where = f"{best.learner} at step {best.steps:,}{of_seed}"
+            found.append(f"Best policy: {where}, {self._result(best)}.")
         elif self._problems:
-            found.append(f"No best policy: no member could be evaluated ({self._problems[-1]}).")
+            found.append(f"No best policy: no learner could be evaluated ({self._problems[-1]}).")
         if self.learnt is False:
-            compared = "neither the last episodes nor the best policy are better than the first episodes, beyond noise"
-            found.append(f"No sign of learning: {compared}. Try {TRY}.")
+            better = "better than the first episodes, beyond chance"
+            compared = f"neither the last episodes nor the best policy are {better}"
+            found.append(f"No sign of learning: {compared}. {ADVICE}")
+        elif self.learnt is None and self._finished:
+            found.append("There are too few episodes to tell whether anything was learnt.")
         return found
 
+    def _described(self, best: StoredPolicy) -> dict[str, Any]:
+        about: dict[str, Any] = {
+            "learner": best.learner,
+            "seed": best.seed,
+            "steps": best.steps,
+            "mean when selected": best.mean,
+        }
+        if best.rescored:
+            fresh = estimate(best.rescored)
+            ci95 = fresh.ci95 if self._has_useful_interval(best) else None
+            about["re-scored"] = {"mean": fresh.mean, "ci95": ci95, "episodes": fresh.runs}
+        return about
 
-def _result(best: StoredPolicy) -> str:
-    if best.rescored:
-        return f"re-scored: {estimate(best.rescored)} over {len(best.rescored)} fresh episodes"
-    why = f" (it could not be scored again: {best.problem})" if best.problem else ""
-    return f"{best.mean:.4g} in the evaluation that selected it{why}"
+    def _result(self, best: StoredPolicy) -> str:
+        if best.rescored:
+            count = counted(len(best.rescored), "fresh episode")
+            mean = estimate(best.rescored, over="episodes")
+            if self._has_useful_interval(best):
+                return f"re-scored: {mean.interval_text()} over {count}"
+            return f"re-scored: {mean.mean:.4g} over {count}, too few for a useful interval"
+        why = f" (it could not be scored again: {best.problem})" if best.problem else ""
+        return f"{best.mean:.4g} in the evaluation that selected it{why}"
+
+    def _has_useful_interval(self, best: StoredPolicy) -> bool:
+        """Whether the interval of the fresh episodes says more than their number.
+
+        Its scale is the mean, or what was gained since the first episodes, whichever is larger.
+        """
+        fresh = estimate(best.rescored)
+        if fresh.runs < FEWEST:
+            return False
+        first = self._runs[best.seed].values[:SETTLED]
+        scale = max(abs(fresh.mean), abs(fresh.mean - float(np.mean(first))))
+        return fresh.runs >= MANY or fresh.ci95 <= WIDE * scale
+
+
+def _first_count(steps: Array) -> int:
+    """Return the number of episodes at the start of a run with which its end is compared.
+
+    These are the episodes of the first tenth of its steps, and at least 20: as many steps as those
+    of the recent episodes at its end.
+    """
+    within = int(np.searchsorted(steps, steps[-1] // PARTS, side="right"))
+    return max(SETTLED, within)

@@ -1,1 +1,1 @@
-"""The runs of a training: what to run, one run with its checkpoints and logs, and the runs of several seeds."""
+"""The runs of a training: their plan, one run with its checkpoints and logs, several seeds."""

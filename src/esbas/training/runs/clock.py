@@ -1,10 +1,13 @@
-"""The file `clock.json` of a run: how far it is and how long it took, so that nobody has to open the checkpoint."""
+"""The file `clock.json` of a run: its progress and its time.
+
+It is read where a checkpoint would be too large to open.
+"""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from esbas import schema
-from esbas.files import read_file
+from esbas._internal import schema
+from esbas._internal.files import read_file
 from esbas.reporting.files import write_json
 
 NAME = "clock.json"
@@ -29,7 +32,7 @@ class Clock:
 
 
 def read_clock(directory: Path) -> Clock | None:
-    """The clock of a run; None before its first checkpoint."""
+    """Read the clock of a run; None before its first checkpoint."""
     path = directory / NAME
     text = read_file(path, missing=b"")
     if not text and not path.exists():

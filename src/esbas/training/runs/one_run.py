@@ -1,24 +1,29 @@
-"""One run: play, log, and save checkpoints. A run that is killed continues from its last checkpoint with the same results."""
+"""One run of a training: it plays, logs, evaluates and saves checkpoints.
+
+A run that is killed continues from its last checkpoint, with the same results.
+"""
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import esbas
-from esbas.errors import EsbasError, FileError, SaveFileError, TrainingError
-from esbas.files import file_errors, write_atomically
+from esbas._internal.files import file_errors, write_atomically
+from esbas.errors import EsbasError, FileError, NoLearnerError, SaveFileError, TrainingError
+from esbas.loop import Budget, EpisodeRecord
 from esbas.training.callbacks import Callback, CallbackSource, GuardedCallback, RunInfo
-from esbas.training.display.counting import CountingTask
+from esbas.training.display.counting import CountingEnv
 from esbas.training.display.status import Status, StatusTracker
 from esbas.training.runs.clock import Clock, read_clock, write_clock
 from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, read_faults
 from esbas.training.runs.evaluation import Evaluator
 from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan, replay_folder
+from esbas.training.runs.stopping import Stop, StopRule, limits_of, read_stop, write_stop
+from esbas.training.runs.working import LearnerWatch, watch_of
 
 CHECKPOINT = "checkpoint.npz"
 SAVING_SHARE = 0.05  # checkpoints take at most this share of the time
@@ -28,7 +33,7 @@ REPORT_WITHIN = 1.0  # seconds between two reports within one episode
 
 @dataclass(frozen=True, kw_only=True)
 class SaveOptions:
-    """What a run saves, and in how many processes it trains. It does not affect results."""
+    """What a run saves, and in how many processes it trains. Results do not depend on it."""
 
     checkpoint_every: float = 30.0  # seconds
     tensorboard: bool = True
@@ -37,7 +42,7 @@ class SaveOptions:
 
 
 def run_folder(folder: Path, seed: int) -> Path:
-    """The folder of the run with this seed, within the folder of the training."""
+    """Return the folder of the run with this seed, within the folder of the training."""
     return folder / "runs" / f"seed-{seed}"
 
 
@@ -58,6 +63,9 @@ def train_seed(
 ) -> None:
     """Start or continue a run, until its budget is used up or `stop` returns True after an episode.
 
+    A run in which no learner can act or learn raises a NoLearnerError, after its files are written:
+    see `esbas.training.runs.working`.
+
     Args:
         plan: what to run.
         seed: of the run.
@@ -74,142 +82,301 @@ def train_seed(
         with file_errors(trace):
             trace.unlink(missing_ok=True)
         try:
-            _train(plan, seed, directory, saving, report, stop)
+            problem = _train(plan, seed, directory, saving, report, stop)
         except EsbasError:
             raise
-        except Exception as error:  # of the environment: errors of learners do not end a run
+        # Of the environment: errors of learners do not end a run. An exit, of either, must not end
+        # the program as if the training had succeeded.
+        except (Exception, SystemExit) as error:
             with suppress(FileError):  # the error itself is more important
                 write_atomically(trace, traceback.format_exc().encode("utf-8", "replace"))
-            message = f"the run of seed {seed} must reach its end, but {type(error).__name__}: {one_line(str(error))}"
-            remedy = f"fix the error (its traceback is in {trace}), then `esbas resume {folder}` continues"
-            raise TrainingError(f"{message}: {remedy}") from error
+            cause = one_line(f"{type(error).__name__}: {error}").removesuffix(":")
+            remedy = f"fix the error, then `esbas resume {folder}` continues"
+            raise TrainingError(
+                f"The run of seed {seed} failed: {cause} (traceback: {trace}). To go on, {remedy}."
+            ) from error
+    if problem:
+        raise no_learner_error(folder, seed, problem)
+
+
+def no_learner_error(folder: Path, seed: int, problem: str) -> NoLearnerError:
+    """Return the error for a run in which no learner was able to act or learn."""
+    log = run_folder(folder, seed) / "faults.csv"
+    if is_finished(folder, seed):
+        remedy = "fix it, then train again in another folder"
+    else:
+        remedy = f"fix it, then `esbas resume {folder}` continues"
+    return NoLearnerError(
+        f"The run of seed {seed} failed, because {problem}; all faults are in {log}: {remedy}."
+    )
+
+
+def problem_of_finished(folder: Path, seed: int, names: Sequence[str]) -> str:
+    """Return why a run that has used up its budget has failed; "" if it has not."""
+    watch = watch_of(run_folder(folder, seed), names)
+    return _with_fault(watch.unable_at_end(), watch)
+
+
+def _with_fault(problem: str, watch: LearnerWatch) -> str:
+    if not problem:
+        return ""
+    return f"{problem}; the most frequent fault was {watch.most_frequent_fault()}"
 
 
 def _train(
-    plan: Plan, seed: int, directory: Path, saving: SaveOptions, report: Callable[[Status], None], stop: Callable[[], bool]
-) -> None:
+    plan: Plan,
+    seed: int,
+    directory: Path,
+    saving: SaveOptions,
+    report: Callable[[Status], None],
+    stop: Callable[[], bool],
+) -> str:
+    """Train, and return why no learner was able to act or learn; "" if one was."""
     path = directory / CHECKPOINT
     clock = read_clock(directory)
     if clock is not None and not path.exists():
-        message = f"a run that has started must have its checkpoint, but there is none at {str(path)!r}"
-        raise SaveFileError(f"{message}: restore it, or remove {str(directory)!r} to start again")
+        message = f"The run has started, but its checkpoint {str(path)!r} is missing"
+        raise SaveFileError(f"{message}: restore it, or remove {str(directory)!r} to start again.")
+    run = _start_or_resume(plan, seed, directory, saving)
+    try:
+        return _Session(plan, seed, directory, saving, run, clock, report, stop).play()
+    finally:
+        plan.close(run)
+
+
+def _start_or_resume(plan: Plan, seed: int, directory: Path, saving: SaveOptions) -> esbas.Run:
+    path = directory / CHECKPOINT
     if path.exists():
         run = plan.resume(path, seed, processes=saving.processes)
     else:
         run = plan.start(seed, folder=replay_folder(directory), processes=saving.processes)
-    tracker, checkpoints = StatusTracker(run, seed=seed), _Checkpoints(directory, path, saving.checkpoint_every, clock)
-    try:
+    stopped = read_stop(directory, plan.config)
+    if stopped is not None:  # by a limit, and then killed before its end was saved
+        run.budget = Budget(steps=stopped.steps)
+    return run
+
+
+class _Session:
+    """A run from its start, or from its last checkpoint, to its end or to an interruption."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        seed: int,
+        directory: Path,
+        saving: SaveOptions,
+        run: esbas.Run,
+        clock: Clock | None,
+        report: Callable[[Status], None],
+        stop: Callable[[], bool],
+    ) -> None:
+        self._plan = plan
+        self._seed = seed
+        self._directory = directory
+        self._saving = saving
+        self._run = run
+        self._report = report
+        self._interrupted = stop
+        self._callbacks: list[Callback] = []
+        self._tracker = StatusTracker(run, seed=seed)
+        self._checkpoints = _Checkpoints(directory, saving.checkpoint_every, clock)
+        self._stop_rule = StopRule(plan.config, run.objective, self._checkpoints.seconds)
+        self._watch = LearnerWatch(run.selector.arms)
         if run.number:
-            _add_earlier(tracker, directory, run)
-        evaluator = Evaluator(plan, seed, directory, run)
-        tracker.evaluated = evaluator.played
+            self._add_earlier()
+        self._evaluator = Evaluator(plan, seed, directory, run)
+        self._tracker.evaluated = self._evaluator.played
+        self._reported = time.monotonic()
+
+    def play(self) -> str:
+        """Play the remaining episodes, and evaluate the policies when it is time.
+
+        Returns why no learner was able to act or learn, so that the run has failed; "" otherwise.
+        """
+        run = self._run
         with (
-            RunLog(directory, upto=run.number, steps=run.steps) as log,
-            evaluator,
-            _observing(saving, plan, seed, directory, run, tracker) as callbacks,
+            RunLog(self._directory, upto=run.number, steps=run.steps) as log,
+            self._evaluator,
+            self._started_callbacks() as self._callbacks,
         ):
-
-            def report_status(current: int = 0) -> None:
-                status = tracker.status(current=current, metrics=bool(callbacks))
-                report(status)
-                for each in callbacks:
-                    each.on_status(status)
-
-            run.env = task = CountingTask(run.env, report_status, every=REPORT_WITHIN)
-            report(tracker.status())
-            reported = time.monotonic()
-
-            def report_evaluation(evaluated: int) -> None:
-                nonlocal reported
-                if time.monotonic() - reported >= REPORT_EVERY:
-                    tracker.evaluated, tracker.evaluating, reported = evaluated, True, time.monotonic()
-                    report(tracker.status())
-
+            # The evaluator keeps the plain environment: its steps are not those of the training.
+            env = CountingEnv(run.env, self._report_status, every=REPORT_WITHIN)
+            run.env = env
+            run.note = lambda text: self._note_in_episode(text, env.steps)
+            self._report(self._tracker.status())
+            unable = ""
             for record in run:
                 log.add(record, steps=run.steps)
-                tracker.add_record(record)
-                for each in callbacks:
-                    each.on_episode(record, steps=run.steps)
-                for evaluation in evaluator.after(record, tick=report_evaluation):
-                    for each in callbacks:
-                        each.on_evaluation(evaluation)
-                tracker.evaluated, tracker.evaluating = evaluator.played, False
-                stopped = run.done or stop()
-                if stopped or checkpoints.is_due():
-                    log.flush(to_disk=True)  # first, so that the log has all episodes of the checkpoint
-                    evaluator.flush()
-                    checkpoints.save(run)
-                if stopped or time.monotonic() - reported >= REPORT_EVERY:
-                    report_status()
-                    reported = time.monotonic()
-                    task.restart()
-                if stopped:
+                self._observe(record)
+                self._stop_if_due()
+                self._evaluate(record)
+                if not run.done:
+                    unable = self._watch.unable_to_act(run.budget)
+                ends = run.done or bool(unable) or self._interrupted()
+                if ends or self._checkpoints.is_due():
+                    # The logs come first, so that they have all episodes of the checkpoint.
+                    log.flush(to_disk=True)
+                    self._evaluator.flush()
+                    self._checkpoints.save(run)
+                if ends or self._is_report_due():
+                    self._report_status()
+                    env.restart()
+                if ends:
                     break
-        if tracker.notes:  # of a callback that failed at the end
-            report(tracker.status())
-        checkpoints.write_clock(run)
-    finally:
-        run.close()
+            if run.done:
+                # This changes a learner, so it comes after the last checkpoint.
+                self._evaluator.score_best(tick=self._report_evaluation)
+            self._tracker.evaluated = self._evaluator.played
+            self._tracker.evaluating = False
+            self._report_status()
+        if self._tracker.notes:  # a callback may have failed at its end
+            self._report(self._tracker.status())
+        self._checkpoints.write_clock(run, finished=run.done)
+        if run.done:
+            unable = self._watch.unable_at_end()
+        return _with_fault(unable, self._watch)
 
+    def _note_in_episode(self, text: str, current: int) -> None:
+        """Report a note at once, because the episode may take long."""
+        self._tracker.note(text)
+        self._report_status(current)
 
-class _Checkpoints:
-    """Saves the run when it is time, and adds up the time that the run has taken over all interruptions."""
+    def _observe(self, record: EpisodeRecord) -> None:
+        steps = self._run.steps
+        self._tracker.add_record(record)
+        self._watch.add(
+            record.number,
+            record.learner,
+            length=record.length,
+            steps=steps,
+            epoch=record.epoch,
+            faults=record.faults,
+        )
+        self._stop_rule.add(steps, record.value)
+        for callback in self._callbacks:
+            if callback.on_episode(record, steps=steps) is True:
+                self._stop_rule.asked = True
 
-    def __init__(self, directory: Path, path: Path, every: float, clock: Clock | None) -> None:
-        self._directory, self._path, self._every = directory, path, every
-        self._seconds = 0.0 if clock is None else clock.seconds
-        self._last = time.monotonic()
-        self._pause = every
+    def _stop_if_due(self) -> None:
+        """End the run here if a limit is reached, and store where."""
+        if self._run.done:
+            return
+        reason = self._stop_rule.reason()
+        if reason is not None:
+            stop = Stop(steps=self._run.steps, reason=reason, limits=limits_of(self._plan.config))
+            write_stop(self._directory, stop)
+            self._run.budget = Budget(steps=self._run.steps)
 
-    def is_due(self) -> bool:
-        return time.monotonic() - self._last >= self._pause
+    def _evaluate(self, record: EpisodeRecord) -> None:
+        for evaluation in self._evaluator.after(record, tick=self._report_evaluation):
+            for callback in self._callbacks:
+                if callback.on_evaluation(evaluation) is True:
+                    self._stop_rule.asked = True
+        self._tracker.evaluated = self._evaluator.played
+        # A run that is done is not finished before its best policy is scored again.
+        self._tracker.evaluating = self._run.done
 
-    def save(self, run: esbas.Run) -> None:
-        start = time.monotonic()
-        run.save(self._path)
-        now = time.monotonic()
-        self._seconds += now - self._last
-        self._last, self._pause = now, max(self._every, (now - start) / SAVING_SHARE)
-        self.write_clock(run)
+    def _is_report_due(self) -> bool:
+        return time.monotonic() - self._reported >= REPORT_EVERY
 
-    def write_clock(self, run: esbas.Run) -> None:
-        """Write clock.json. It is written again at the end, because a kill may have come between checkpoint and clock."""
-        seconds = round(self._seconds, 3)
-        write_clock(self._directory, Clock(seconds=seconds, episodes=run.number, steps=run.steps, finished=run.done))
+    def _report_status(self, current: int = 0) -> None:
+        """Report the status; `current` is the number of steps of an unfinished episode."""
+        status = self._tracker.status(current=current, metrics=bool(self._callbacks))
+        self._report(status)
+        self._reported = time.monotonic()
+        for callback in self._callbacks:
+            callback.on_status(status)
 
+    def _report_evaluation(self, evaluated: int) -> None:
+        """Report how many steps evaluations have taken, while one is running."""
+        if self._is_report_due():
+            self._tracker.evaluated = evaluated
+            self._tracker.evaluating = True
+            self._report(self._tracker.status())
+            self._reported = time.monotonic()
 
-@contextmanager
-def _observing(
-    saving: SaveOptions, plan: Plan, seed: int, directory: Path, run: esbas.Run, tracker: StatusTracker
-) -> Iterator[list[Callback]]:
-    """The callbacks of the run, started; they are told when the block ends, in any way."""
-    callbacks: list[Callback] = [GuardedCallback(source, tracker.note) for source in saving.callbacks]
-    if saving.tensorboard:
-        from esbas.training.display.tensorboard import TensorBoardWriter  # needs an extra
+    def _add_earlier(self) -> None:
+        """Add the episodes from before an interruption."""
+        run = self._run
+        episodes = read_episodes(self._directory, upto=run.number)
+        names = episodes.learners.tolist()
+        values = episodes.values.tolist()
+        unknown_names = sorted(set(names) - set(run.selector.arms))
+        if unknown_names:
+            path = str(self._directory / "episodes.csv")
+            message = (
+                f"{path!r} has the learner {unknown_names[0]!r}, which is not in the portfolio"
+            )
+            raise SaveFileError(f"{message}: restore an earlier copy.")
+        for learner, value, steps in zip(names, values, episodes.steps.tolist(), strict=True):
+            self._tracker.add_episode(learner, value, steps=steps)
+            self._stop_rule.add(steps, value)
+        for fault in read_faults(self._directory):
+            if fault.episode <= run.number:
+                self._tracker.add_fault(fault.episode, fault.learner, fault.dismissed)
+        self._watch = watch_of(self._directory, run.selector.arms, upto=run.number)
 
-        callbacks.append(TensorBoardWriter())
-    learners = run.selector.arms
-    info = RunInfo(task=plan.env_id, selector=plan.selector, seed=seed, folder=directory, learners=learners, steps=run.steps)
-    with ExitStack() as started:
-        for each in callbacks:
-            each.on_start(info)
-            started.callback(partial(_end, each, run))
-        yield callbacks
+    @contextmanager
+    def _started_callbacks(self) -> Iterator[list[Callback]]:
+        """Start the callbacks of the run; end them when the block ends, in any way."""
+        run = self._run
+        note = self._tracker.note
+        given = self._saving.callbacks
+        callbacks: list[Callback] = [GuardedCallback(source, note) for source in given]
+        if self._saving.tensorboard:
+            from esbas.training.display.tensorboard import TensorBoardWriter  # needs an extra
+
+            callbacks.append(TensorBoardWriter())
+        info = RunInfo(
+            env=self._plan.config.env_name,
+            selector=self._plan.config.selector_name,
+            seed=self._seed,
+            folder=self._directory,
+            learners=run.selector.arms,
+            steps=run.steps,
+        )
+        with ExitStack() as started:
+            for callback in callbacks:
+                callback.on_start(info)
+                started.callback(_end, callback, run)
+            yield callbacks
 
 
 def _end(callback: Callback, run: esbas.Run) -> None:
     callback.on_end(finished=run.done)
 
 
-def _add_earlier(tracker: StatusTracker, directory: Path, run: esbas.Run) -> None:
-    """Add the episodes from before an interruption."""
-    episodes = read_episodes(directory, upto=run.number)
-    strangers = sorted(set(episodes.learners.tolist()) - set(run.selector.arms))
-    if strangers:
-        message = f"{str(directory / 'episodes.csv')!r} must be the log of this run"
-        raise SaveFileError(f"{message}, but its learner {strangers[0]!r} is not in the portfolio: restore an earlier copy")
-    for arm, value in zip(episodes.learners.tolist(), episodes.values.tolist(), strict=True):
-        tracker.add_episode(arm, value)
-    for number, arm, _, dismissed, _ in read_faults(directory):
-        if number <= run.number:
-            tracker.add_fault(number, arm, dismissed)
+class _Checkpoints:
+    """Saves the run when it is time, and measures its time over all interruptions."""
+
+    def __init__(self, directory: Path, every: float, clock: Clock | None) -> None:
+        self._directory = directory
+        self._every = every
+        self._seconds_before = 0.0 if clock is None else clock.seconds  # until the last checkpoint
+        self._last = time.monotonic()
+        self._pause = every
+
+    def seconds(self) -> float:
+        """Return how long the run has been trained, over all interruptions."""
+        return self._seconds_before + time.monotonic() - self._last
+
+    def is_due(self) -> bool:
+        return time.monotonic() - self._last >= self._pause
+
+    def save(self, run: esbas.Run) -> None:
+        start = time.monotonic()
+        run.save(self._directory / CHECKPOINT)
+        now = time.monotonic()
+        self._seconds_before += now - self._last
+        self._last = now
+        self._pause = max(self._every, (now - start) / SAVING_SHARE)  # large runs take long to save
+        self.write_clock(run, finished=False)
+
+    def write_clock(self, run: esbas.Run, *, finished: bool) -> None:
+        """Write clock.json.
+
+        It is also written at the end, because a kill may have come between checkpoint and clock.
+        """
+        seconds = round(self._seconds_before, 3)
+        clock = Clock(seconds=seconds, episodes=run.number, steps=run.steps, finished=finished)
+        write_clock(self._directory, clock)

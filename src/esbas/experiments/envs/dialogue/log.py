@@ -1,4 +1,7 @@
-"""Logs of negotiation dialogues: one JSON object per line. docs/dialogue-log.md documents the format."""
+"""Logs of negotiation dialogues: one JSON object per line.
+
+docs/dialogue-log.md documents the format.
+"""
 
 import json
 import math
@@ -8,9 +11,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from esbas.errors import EsbasError, InvalidValueError, unknown
+from esbas.errors import EsbasError, InvalidValueError, require, unknown
 
-SYSTEM, USER = "system", "user"
+SYSTEM = "system"
+USER = "user"
 ACTS = {SYSTEM: ("propose", "ask_repeat", "accept", "end"), USER: ("propose", "accept", "hang_up")}
 _LAST = "accept", "end", "hang_up"  # acts that end the dialogue
 _KEYS = "system_costs", "user_costs", "acts", "note"
@@ -22,9 +26,12 @@ class Act:
 
     by: str  # "system" or "user"
     act: str  # see ACTS
-    option: int | None = None  # proposed; if the system accepts, what it understood as the user's proposal (None: nothing)
-    heard: int | None = None  # the option that the system understood when the user proposed, if known
-    score: float | None = None  # confidence of the recogniser
+    option: int | None = None
+    """The option that is proposed. If the system accepts, what it understood as the user's
+    proposal (None: nothing)."""
+    heard: int | None = None
+    """The option that the system understood when the user proposed, if known."""
+    score: float | None = None  # confidence of the recognizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +41,34 @@ class Dialogue:
     user_costs: tuple[float, ...]
     acts: tuple[Act, ...]
     system_costs: tuple[float, ...] | None = None
-    place: str = ""  # where it was read, for error messages
+    source: str = ""  # the file and line that it was read from, for error messages
 
     def __post_init__(self) -> None:
         options = len(self.user_costs)
-        _check(options >= 2, "there must be at least two options, but user_costs has {}", options)
-        _check(self.system_costs is None or len(self.system_costs) == options, "both players must have {} costs", options)
-        for cost in (*self.user_costs, *(self.system_costs or ())):
-            _check(_is_number(cost) and 0 <= cost <= 1, "costs must lie in [0, 1], but one is {!r}", cost)
+        require(
+            options >= 2, f"There must be at least two options, but `user_costs` has {options}."
+        )
+        self._check_costs(self.user_costs)
+        if self.system_costs is not None:
+            require(
+                len(self.system_costs) == options,
+                f"Both players must have {options} costs, "
+                f"but `system_costs` has {len(self.system_costs)}.",
+            )
+            self._check_costs(self.system_costs)
         before: list[Act] = []
         for number, act in enumerate(self.acts, start=1):
             try:
                 _check_act(act, before, options)
             except EsbasError as error:
-                raise InvalidValueError(f"act {number}: {error}") from None
+                raise InvalidValueError(f"Act {number}: {error}") from None
             before.append(act)
+
+    @staticmethod
+    def _check_costs(costs: Sequence[float]) -> None:
+        for cost in costs:
+            valid = _is_number(cost) and 0 <= cost <= 1
+            require(valid, f"Costs must be numbers between 0 and 1, but one is {cost!r}.")
 
     @property
     def ended(self) -> bool:
@@ -57,55 +77,75 @@ class Dialogue:
 
 
 def read_dialogues(path: str | os.PathLike[str]) -> Iterator[Dialogue]:
-    """Read the dialogues of a log one by one. Empty lines are skipped; the error for an invalid line gives its number."""
+    """Read the dialogues of a log one by one.
+
+    Empty lines are skipped. The error for an invalid line has its number.
+    """
     path = Path(path)
     if not path.is_file():
-        raise InvalidValueError(f"a log must be a file, but there is none at {str(path)!r}: check the path")
+        raise InvalidValueError(f"There is no log at {str(path)!r}: check the path.")
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    yield _parse(line, f"{path.name}, line {number}")
-                except EsbasError as error:
-                    raise InvalidValueError(f"{path}, line {number}: {error}: fix or delete the line") from error
+            if not line.strip():
+                continue
+            try:
+                dialogue = _parse(line, f"{path.name}, line {number}")
+            except EsbasError as error:
+                raise InvalidValueError(
+                    f"{path}, line {number}: {error} Fix or delete the line."
+                ) from error
+            yield dialogue
 
 
-def write_dialogues(path: str | os.PathLike[str], dialogues: Iterable[Dialogue], *, append: bool = False) -> None:
+def write_dialogues(
+    path: str | os.PathLike[str], dialogues: Iterable[Dialogue], *, append: bool = False
+) -> None:
     """Write a log, or append to it. Keys without a value are omitted."""
     with Path(path).open("a" if append else "w", encoding="utf-8") as file:
         for dialogue in dialogues:
             content = asdict(dialogue)
-            content = {key: content[key] for key in _KEYS if content.get(key) is not None}
-            content["acts"] = [{key: value for key, value in act.items() if value is not None} for act in content["acts"]]
-            file.write(json.dumps(content) + "\n")
+            line = {key: content[key] for key in _KEYS if content.get(key) is not None}
+            line["acts"] = [_given(act) for act in content["acts"]]
+            file.write(json.dumps(line) + "\n")
 
 
-def _parse(line: bytes, place: str) -> Dialogue:
+def _given(act: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in act.items() if value is not None}
+
+
+def _parse(line: bytes, source: str) -> Dialogue:
     try:
         content = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InvalidValueError(f"a line must be one JSON object, but {error}") from error
+        raise InvalidValueError(f"A line must be one JSON object, but {error}.") from error
     _check_keys(content, _KEYS, "key", required=("user_costs", "acts"))
-    costs = {name: _costs(content.get(name), name) for name in ("user_costs", "system_costs")}
-    _check(isinstance(content["acts"], list), "acts must be a list, but is {!r}", content["acts"])
+    user_costs = _costs(content["user_costs"], "user_costs")
+    system_costs = _costs(content.get("system_costs"), "system_costs")
+    given = content["acts"]
+    require(isinstance(given, list), f"`acts` must be a list, but got {given!r}.")
     names = tuple(field.name for field in fields(Act))
-    for given in content["acts"]:
-        _check_keys(given, names, "key of an act", required=("by", "act"))
-    return Dialogue(costs["user_costs"] or (), tuple(Act(**given) for given in content["acts"]), costs["system_costs"], place)
+    for act in given:
+        _check_keys(act, names, "key of an act", required=("by", "act"))
+    acts = tuple(Act(**act) for act in given)
+    return Dialogue(user_costs or (), acts, system_costs, source)
 
 
 def _costs(given: Any, name: str) -> tuple[float, ...] | None:
-    _check(given is None or isinstance(given, list), f"{name} must be a list of numbers, but is {{!r}}", given)
-    return None if given is None else tuple(given)
+    if given is None:
+        return None
+    require(isinstance(given, list), f"`{name}` must be a list of numbers, but got {given!r}.")
+    return tuple(given)
 
 
 def _check_keys(given: Any, known: Sequence[str], kind: str, *, required: Sequence[str]) -> None:
-    _check(isinstance(given, dict), "a JSON object is expected here, but got {!r}", given)
+    require(isinstance(given, dict), f"A JSON object is expected here, but got {given!r}.")
     for key in given:
         if key not in known:
             raise unknown(kind, key, known)
     for key in required:
-        _check(key in given, f"{key!r} must be given, but the keys are {{}}", ", ".join(map(repr, given)) or "none")
+        if key not in given:
+            names = ", ".join(map(repr, given)) or "none"
+            raise InvalidValueError(f"The key {key!r} must be given, but the keys are {names}.")
 
 
 def _check_act(act: Act, before: Sequence[Act], options: int) -> None:
@@ -115,29 +155,43 @@ def _check_act(act: Act, before: Sequence[Act], options: int) -> None:
     if act.act not in ACTS[act.by]:
         raise unknown(f"act of the {act.by}", act.act, ACTS[act.by])
     last = before[-1] if before else None
-    _check(last is None or last.act not in _LAST, "nothing must follow the end of a dialogue, but got {!r}", act.act)
-    _check(last is None or last.by != act.by, "players must take turns, but the {} acts twice", act.by)
-    for name in ("option", "heard"):
-        value = getattr(act, name)
-        whole = value is None or (isinstance(value, int) and not isinstance(value, bool))
-        _check(
-            whole and (value is None or 0 <= value < options), f"{name} must be one of 0 to {options - 1}, but is {{!r}}", value
+    if last is not None:
+        require(
+            last.act not in _LAST,
+            f"Nothing must follow the end of a dialogue, but got {act.act!r}.",
         )
-    _check(act.score is None or _is_number(act.score), "a score must be a number, but is {!r}", act.score)
-    _check(act.act != "propose" or act.option is not None, "a proposal must name its option, but the {}'s does not", act.by)
-    if act.by == USER:
+        require(last.by != act.by, f"Players must take turns, but the {act.by} acts twice.")
+    _check_option("option", act.option, options)
+    _check_option("heard", act.heard, options)
+    require(
+        act.score is None or _is_number(act.score),
+        f"`score` must be a number, but got {act.score!r}.",
+    )
+    if act.act == "propose":
+        require(
+            act.option is not None,
+            f"A proposal must have an `option`, but the {act.by}'s has none.",
+        )
+    if act.by == USER and act.act == "accept":
         asked = last is not None and last.act == "propose"
-        _check(act.act != "accept" or asked, "a user can only accept a proposal, but the system made none{}", "")
-    else:
+        require(asked, "A user can only accept a proposal, but the system made none.")
+    if act.by == SYSTEM and act.act == "accept" and act.option is not None:
         offered = any(earlier.by == USER and earlier.act == "propose" for earlier in before)
-        accepts = act.act == "accept" and act.option is not None
-        _check(not accepts or offered, "the system can only accept option {} after the user proposed one", act.option)
+        require(
+            offered,
+            f"The system can only accept option {act.option} after the user proposed one.",
+        )
+
+
+def _check_option(name: str, value: Any, options: int) -> None:
+    if value is None:
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    require(
+        whole and 0 <= value < options,
+        f"`{name}` must be one of 0 to {options - 1}, but got {value!r}.",
+    )
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _check(holds: bool, message: str, value: object) -> None:
-    if not holds:
-        raise InvalidValueError(message.format(value))

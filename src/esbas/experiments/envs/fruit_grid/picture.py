@@ -1,37 +1,47 @@
-"""Pictures of the fruit collection task, drawn with NumPy alone."""
+"""Pictures of fruit collection, drawn with NumPy alone."""
 
 from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.envs.fruit_grid.map import Cell, FruitMap
+from esbas.experiments.envs.fruit_grid.map import Cell, FruitMap
 
 _CELL = 48  # pixels
 _FINE = 4  # each pixel is the mean of 4 x 4 finer ones, for smooth edges
 
-_FLOOR, _LINE, _WALL = (247, 244, 236), (222, 216, 203), (74, 85, 104)
-_FRUIT, _SHINE, _STALK, _LEAF = (214, 57, 57), (240, 148, 140), (110, 84, 60), (79, 153, 87)
-_AGENT, _EYE = (47, 111, 191), (255, 255, 255)
+_FLOOR = (247, 244, 236)
+_LINE = (222, 216, 203)
+_WALL = (74, 85, 104)
+_FRUIT = (214, 57, 57)
+_SHINE = (240, 148, 140)
+_STALK = (110, 84, 60)
+_LEAF = (79, 153, 87)
+_AGENT = (47, 111, 191)
+_EYE = (255, 255, 255)
 
 Canvas = NDArray[np.float64]
 
 
 def picture(grid: FruitMap, agent: Cell | None, fruits: Collection[Cell]) -> NDArray[np.uint8]:
-    """(height, width, 3): the map with the fruits that are left and the agent."""
+    """Return a picture of the map, the fruits that are left and the agent, (height, width, 3)."""
     size = _CELL * _FINE
     canvas = np.empty((len(grid.rows) * size, len(grid.rows[0]) * size, 3))
     for r, row in enumerate(grid.rows):
         for c, kind in enumerate(row):
-            square = canvas[r * size : (r + 1) * size, c * size : (c + 1) * size]  # a view of the canvas
-            square[:] = _WALL if kind == "#" else _LINE
-            if kind != "#":
+            # A view of the canvas, on which the functions below draw.
+            square = canvas[r * size : (r + 1) * size, c * size : (c + 1) * size]
+            if kind == "#":
+                square[:] = _WALL
+            else:
+                square[:] = _LINE
                 square[_FINE:-_FINE, _FINE:-_FINE] = _FLOOR
             if (r, c) in fruits:
                 _draw_fruit(square)
             if (r, c) == agent:
                 _draw_agent(square)
-    height, width = canvas.shape[0] // _FINE, canvas.shape[1] // _FINE
+    height = canvas.shape[0] // _FINE
+    width = canvas.shape[1] // _FINE
     pixels: Canvas = canvas.reshape(height, _FINE, width, _FINE, 3).mean(axis=(1, 3))
     return pixels.round().astype(np.uint8)
 
@@ -51,8 +61,10 @@ def _draw_agent(square: Canvas) -> None:
         _ellipse(square, x, 0.45, 0.035, 0.045, _WALL)
 
 
-def _ellipse(square: Canvas, x: float, y: float, width: float, height: float, colour: tuple[int, int, int]) -> None:
-    """Fill an ellipse. Centre and half axes are fractions of the square."""
-    at = (np.arange(len(square)) + 0.5) / len(square)
+def _ellipse(
+    square: Canvas, x: float, y: float, width: float, height: float, color: tuple[int, int, int]
+) -> None:
+    """Fill an ellipse. Center and half axes are fractions of the square."""
+    at = (np.arange(len(square)) + 0.5) / len(square)  # centers of the pixels, on either axis
     inside = ((at - x) / width) ** 2 + ((at[:, None] - y) / height) ** 2 <= 1
-    square[inside] = colour
+    square[inside] = color

@@ -1,9 +1,12 @@
-"""What all runs on synthetic learners share. Runs execute in lockstep, so inner loops are over runs.
+"""The parts that all runs on synthetic learners share.
 
-An array with a row per arm and a column per run is (K, R). Meta-time τ of a run draws two words of its stream under every
-meta-algorithm: one for the reward, one for a bandit that chooses at random. So differences between meta-algorithms are due to
-their choices alone. Each whole run is a function of expectations, (T, K), the keys of the runs, (R,), and increasing checkpoints,
-(C,) from 1 to T; it returns the short-sighted regret at each checkpoint, (R, C).
+Runs execute in lockstep, so inner loops are over runs. An array with a row per arm and a column per
+run is (K, R). Meta-time τ of a run draws two words of its stream under every meta-algorithm: one
+for the reward, one for a bandit that chooses at random. So differences between meta-algorithms are
+due to their choices alone.
+
+Each whole run is a function of expectations, (T, K), the keys of the runs, (R,), and increasing
+checkpoints, (C,) from 1 to T. It returns the short-sighted regret at each checkpoint, (R, C).
 """
 
 import math
@@ -11,8 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.compiling import compiled
-from esbas.kernels.counter import uniform
+from esbas._internal.compiling import compiled
+from esbas.experiments.kernels.counter import uniform
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -20,8 +23,13 @@ Keys = NDArray[np.uint64]
 
 
 @compiled
-def play(tau: int, expectations: Floats, keys: Keys, arms: Integers, rewards: Floats, regrets: Floats) -> None:
-    """Draw the rewards (0 or 1) of the chosen arms, and add the short-sighted regrets; all arrays are (R,)."""
+def play(
+    tau: int, expectations: Floats, keys: Keys, arms: Integers, rewards: Floats, regrets: Floats
+) -> None:
+    """Draw the rewards (0 or 1) of the chosen arms, and add the short-sighted regrets.
+
+    `arms`, `rewards` and `regrets` are (R,).
+    """
     row = expectations[tau - 1]
     best = row.max()
     for run in range(len(arms)):
@@ -47,11 +55,12 @@ def draw(tau: int, keys: Keys, chances: Floats, arms: Integers) -> None:
 
 @compiled
 def take_largest(indices: Floats, arms: Integers) -> None:
-    """The arm with the largest index, (K, R), the first of equals, for each run."""
+    """Write the arm with the largest index, (K, R), for each run; the first one of equals."""
     for run in range(len(arms)):
         arms[run] = 0
     for arm in range(1, len(indices)):
         for run in range(len(arms)):
+            # An assignment for every run, so that the loop is vectorized.
             arms[run] = arm if indices[arm, run] > indices[arms[run], run] else arms[run]
 
 
@@ -67,13 +76,13 @@ def count(arms: Integers, rewards: Floats, pulls: Floats, sums: Floats) -> None:
 
 @compiled
 def mean_or_first(total: float, pulls: float) -> float:
-    """The mean reward, or infinity for an arm without a pull, so that it is chosen first."""
+    """Return the mean reward, or infinity for an arm without a pull, so that it is chosen first."""
     return total / pulls if pulls > 0.0 else math.inf
 
 
 @compiled
 def record(tau: int, checkpoints: Integers, passed: int, regrets: Floats, recorded: Floats) -> int:
-    """Record the regrets if `tau` is a checkpoint. Returns the number of checkpoints passed."""
+    """Record the regrets if `tau` is a checkpoint, and return the number of checkpoints passed."""
     if passed < len(checkpoints) and tau == checkpoints[passed]:
         recorded[:, passed] = regrets
         return passed + 1

@@ -1,9 +1,12 @@
-"""Fitted Q iteration as in `esbas.learners.linear_fqi`, compiled, with steps in blocks of lanes for the inner loops.
+"""Fitted Q iteration as in `esbas.learners.linear_fqi`, compiled.
 
-Matrix products would use BLAS here, whose threads compete with ours for the cores and whose sums depend on the number of threads.
-These loops give the same results on any number of cores.
+The steps are stored in blocks of lanes, which the inner loops run over.
 
-Arrays are as wide as the widest member of a portfolio, D; a member with d features uses the first d entries.
+Matrix products would use BLAS here, whose threads compete with ours for the cores and whose sums
+depend on the number of threads. These loops give the same results on any number of cores.
+
+D is the number of features of the learner that has most of them. Arrays have this width; a learner
+with d features uses the first d entries.
 """
 
 import math
@@ -11,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from esbas.compiling import compiled
+from esbas._internal.compiling import compiled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -20,14 +23,19 @@ LANES = 128  # steps per block, so that its features fit into the first-level ca
 
 @compiled
 def inverse(matrix: Floats, d: int, ridge: float, result: Floats) -> None:
-    """(matrix + ridge · 1)⁻¹ of a symmetric positive matrix, by Cholesky decomposition."""
+    """Write (matrix + ridge · 1)⁻¹ of a symmetric positive matrix, by Cholesky's method."""
     lower = np.zeros((d, d))
     for j in range(d):
         for i in range(j, d):
-            rest = matrix[i, j] + (ridge if i == j else 0.0)
+            rest = matrix[i, j]
+            if i == j:
+                rest += ridge
             for k in range(j):
                 rest -= lower[i, k] * lower[j, k]
-            lower[i, j] = math.sqrt(rest) if i == j else rest / lower[j, j]
+            if i == j:
+                lower[i, j] = math.sqrt(rest)
+            else:
+                lower[i, j] = rest / lower[j, j]
     for column in range(d):  # solve L Lᵀ x = e_column
         for i in range(d):
             rest = 1.0 if i == column else 0.0
@@ -45,17 +53,24 @@ def inverse(matrix: Floats, d: int, ridge: float, result: Floats) -> None:
 def fitted_q(
     inverses: Floats,  # (A, D, D): of Σ φ φᵀ + ridge, over the steps with each action
     moments: Floats,  # (A, D): Σ φ r
-    features: Floats,  # (B, d, LANES): of the steps that are not the last of their dialogue; 0 in empty lanes
+    features: Floats,  # (B, d, LANES): of steps that do not end their dialogue; 0 in empty lanes
     following: Floats,  # (B, d, LANES): the features of the next steps
-    starts: Integers,  # (A + 1,): the steps with action a are in the blocks starts[a] .. starts[a + 1] - 1
+    starts: Integers,  # (A + 1,): action a has the blocks starts[a] .. starts[a + 1] - 1
     gamma: float,
     tolerance: float,
     max_iterations: int,
     weights: Floats,  # (A, D): the result
 ) -> None:
-    """Iterate w_a = argmin Σ (w·φ - r - γ max_a' w_a'·φ')² + ridge |w|², all actions at once, from 0 until |Δw| <= tolerance."""
-    _, d, lanes = features.shape  # a constant would be unrolled: slower to compile, not faster to run
-    updated, best, values, sums = np.zeros_like(weights), np.empty(lanes), np.empty(lanes), np.empty((d, lanes))
+    """Iterate w_a = argmin Σ (w·φ - r - γ max_a' w_a'·φ')² + ridge |w|² from w = 0.
+
+    An iteration updates all actions at once. The last one is that with |Δw| <= tolerance.
+    """
+    # Not the constant LANES, which would be unrolled: slower to compile, not faster to run.
+    _, d, lanes = features.shape
+    updated = np.zeros_like(weights)
+    best = np.empty(lanes)
+    values = np.empty(lanes)
+    sums = np.empty((d, lanes))
     weights.fill(0.0)
     for _ in range(max_iterations):
         change = 0.0
@@ -83,7 +98,7 @@ def fitted_q(
 
 @compiled
 def _best_values(weights: Floats, following: Floats, values: Floats, best: Floats) -> None:
-    """max_a' w_a'·φ' for the lanes of a block."""
+    """Write max_a' w_a'·φ' for the lanes of a block to `best`."""
     d, lanes = following.shape
     for a in range(len(weights)):
         w = weights[a]
@@ -91,25 +106,32 @@ def _best_values(weights: Floats, following: Floats, values: Floats, best: Float
             values[i] = w[0] * following[0, i]
         j = 1
         while j + 2 < d:  # three features at a time: a third of the loads and stores
-            first, second, third = w[j], w[j + 1], w[j + 2]
-            x, y, z = following[j], following[j + 1], following[j + 2]
+            first = w[j]
+            second = w[j + 1]
+            third = w[j + 2]
+            x = following[j]
+            y = following[j + 1]
+            z = following[j + 2]
             for i in range(lanes):
                 values[i] += first * x[i] + second * y[i] + third * z[i]
             j += 3
         while j < d:
-            first, x = w[j], following[j]
+            first = w[j]
+            x = following[j]
             for i in range(lanes):
                 values[i] += first * x[i]
             j += 1
         for i in range(lanes):
+            # An assignment in every lane, so that the loop is vectorized.
             best[i] = values[i] if a == 0 or values[i] > best[i] else best[i]
 
 
 @compiled
 def _add_products(features: Floats, best: Floats, sums: Floats) -> None:
-    """Add φ v, with one sum per lane: the additions to a single sum could not overlap."""
+    """Add φ v, with one sum per lane: additions to a single sum could not overlap."""
     d, lanes = features.shape
     for j in range(d):
-        x, lane_sums = features[j], sums[j]
+        x = features[j]
+        lane_sums = sums[j]
         for i in range(lanes):
             lane_sums[i] += x[i] * best[i]

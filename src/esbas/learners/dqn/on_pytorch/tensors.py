@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from esbas.errors import SaveFileError
-from esbas.learners.deep.pytorch import torch
+from esbas.learners.dqn.on_pytorch.pytorch import torch
+
+NUMBER = int | float | np.number | np.bool_
 
 
 def plain(value: Any) -> Any:
@@ -15,10 +17,9 @@ def plain(value: Any) -> Any:
         return value.detach().cpu().numpy().copy()
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-NUMBER = int | float | np.number | np.bool_
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
 
 
 def require_names(part: str, state: Any, expected: Mapping[str, Any]) -> None:
@@ -26,18 +27,30 @@ def require_names(part: str, state: Any, expected: Mapping[str, Any]) -> None:
     if not isinstance(state, dict) or set(state) != set(expected):
         found = sorted(map(str, state)) if isinstance(state, dict) else type(state).__name__
         raise SaveFileError(
-            f"the {part} of a saved learner must be {sorted(expected)}, but are {found}: build the learner as it was"
+            f"The {part} of a saved learner must be {sorted(expected)}, but are {found}: "
+            "build the learner as it was."
         )
 
 
 def require_numbers(part: str, state: Any) -> None:
-    """Raise a SaveFileError unless the state consists of numbers and arrays of numbers, in dictionaries and lists."""
-    if isinstance(state, dict | list):
-        for item in state.values() if isinstance(state, dict) else state:
+    """Raise a SaveFileError unless the state consists of numbers and arrays of numbers.
+
+    They may be in dictionaries and lists.
+    """
+    if isinstance(state, dict):
+        state = list(state.values())
+    if isinstance(state, list):
+        for item in state:
             require_numbers(part, item)
-    elif not (state is None or isinstance(state, NUMBER) or (isinstance(state, np.ndarray) and state.dtype.kind in "biuf")):
-        found = f"{type(state).__name__} {str(state)[:80]!r}"
-        raise SaveFileError(f"the {part} of a saved learner must be numbers, but contain the {found}: go back to an earlier copy")
+        return
+    if state is None or isinstance(state, NUMBER):
+        return
+    if isinstance(state, np.ndarray) and state.dtype.kind in "biuf":
+        return
+    raise SaveFileError(
+        f"The {part} of a saved learner must be numbers, but contain the {type(state).__name__} "
+        f"{str(state)[:80]!r}: go back to an earlier copy."
+    )
 
 
 def tensors(value: Any) -> Any:
@@ -46,4 +59,6 @@ def tensors(value: Any) -> Any:
         return torch.from_numpy(value.copy())
     if isinstance(value, dict):
         return {int(key) if key.isdigit() else key: tensors(item) for key, item in value.items()}
-    return [tensors(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [tensors(item) for item in value]
+    return value

@@ -1,4 +1,4 @@
-"""The arrays of one network that is trained beside the acting, in memory that processes can share."""
+"""The arrays of a network that is trained beside the acting, in memory that processes share."""
 
 import math
 import mmap
@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from esbas.learners.deep.excerpts import excerpt_of, layouts
-from esbas.learners.deep.group import UpdateOptions
-from esbas.learners.deep.layout import NetworkLayout
+from esbas.learners.dqn.group import UpdateOptions
+from esbas.learners.dqn.layout import NetworkLayout
+from esbas.learners.dqn.overlapped.excerpts import excerpt_of, layouts
 
 ALIGNMENT = 64  # bytes: the same for all arrays, because libraries may round differently otherwise
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSpec:
-    """What training a network needs besides its arrays. Plain data, which is sent to processes.
+    """What the training of a network needs besides its arrays: plain data, sent to processes.
 
     Attributes:
         layout: of the network.
         shape, dtype: of an observation.
         optimizer: "adam" or "rmsprop".
-        batch: steps per update.
+        batch_size: steps per update.
         options: of an update.
     """
 
@@ -32,22 +32,23 @@ class NetworkSpec:
     shape: tuple[int, ...]
     dtype: Any
     optimizer: str
-    batch: int
+    batch_size: int
     options: UpdateOptions
 
 
 class NetworkMemory:
-    """Weights and optimiser before and after an update, the target network, and the excerpt to learn from.
+    """Weights and optimizer before and after an update, the target network, and the excerpt.
 
-    An update reads one of two versions and writes the other, so that a process that is killed in between leaves the first one
-    as it was, and the policy can act with it meanwhile.
+    An update reads one of two versions and writes the other, so that a process that is killed in
+    between leaves the first one as it was, and the policy can act with it meanwhile.
 
     Args:
         spec: describes the network.
         file: the number of an open file that contains the arrays; None creates an anonymous one.
 
     Attributes:
-        weights, first, second: (2, size) each; `first` has size 0 for RMSprop, which does not use it.
+        weights, first, second: (2, size) each; `first` has size 0 for RMSprop, which does not use
+            it.
         target: (size,).
     """
 
@@ -59,28 +60,44 @@ class NetworkMemory:
             "second": ((2, _padded(size)), np.float32),
             "first": ((2, _padded(moments)), np.float32),
             "target": ((size,), np.float32),
-            **layouts(spec.batch, spec.options.n_step, spec.options.corrected, spec.shape, spec.dtype),
         }
-        offsets, total = {}, 0
+        options = spec.options
+        shapes |= layouts(
+            spec.batch_size, options.n_steps, options.corrected, spec.shape, spec.dtype
+        )
+        offsets = {}
+        total = 0
         for name, (shape, dtype) in shapes.items():
             offsets[name] = total
-            total += math.ceil(math.prod(shape) * np.dtype(dtype).itemsize / ALIGNMENT) * ALIGNMENT
+            total += _aligned(math.prod(shape) * np.dtype(dtype).itemsize)
         self.spec = spec
         self.file = _anonymous_file(total) if file is None else file
         memory = mmap.mmap(self.file, total)
-        arrays = {name: np.ndarray(shape, dtype, memory, offset=offsets[name]) for name, (shape, dtype) in shapes.items()}
-        self.weights, self.second = arrays["weights"][:, :size], arrays["second"][:, :size]
-        self.first, self.target = arrays["first"][:, :moments], arrays["target"]
+        arrays = {}
+        for name, (shape, dtype) in shapes.items():
+            arrays[name] = np.ndarray(shape, dtype, memory, offset=offsets[name])
+        self.weights = arrays["weights"][:, :size]
+        self.second = arrays["second"][:, :size]
+        self.first = arrays["first"][:, :moments]
+        self.target = arrays["target"]
         self.excerpt = excerpt_of(arrays)
 
 
+def _aligned(size: int) -> int:
+    """Return the smallest multiple of the alignment that is at least this many bytes."""
+    return math.ceil(size / ALIGNMENT) * ALIGNMENT
+
+
 def _padded(size: int) -> int:
-    """A row length at which all rows are aligned."""
-    return math.ceil(size * 4 / ALIGNMENT) * ALIGNMENT // 4
+    """Return a length of rows of float32 at which all rows are aligned."""
+    return _aligned(size * 4) // 4
 
 
 def _anonymous_file(size: int) -> int:
-    """An open file without a name in main memory, where the system has such files; it ends with the processes that use it."""
+    """Open a file without a name, in main memory if the system has such files.
+
+    It ends with the processes that use it.
+    """
     if hasattr(os, "memfd_create"):
         file = os.memfd_create("esbas-network")
     else:

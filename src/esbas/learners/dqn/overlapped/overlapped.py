@@ -1,18 +1,20 @@
-"""Networks that are trained while the policies act: a policy is one update behind, and nobody waits for more than one update."""
+"""Networks that are trained while the policies act.
 
-from dataclasses import fields
+A policy is one update behind, so it never waits for more than one update.
+"""
+
 from typing import Any
 
 import numpy as np
 
-from esbas.columns import Array
-from esbas.learners.deep.excerpts import fill
-from esbas.learners.deep.group import Group, UpdateOptions
-from esbas.learners.deep.layout import NetworkLayout
-from esbas.learners.deep.network_memory import NetworkMemory, NetworkSpec
-from esbas.learners.deep.replay import SharedReplay
-from esbas.learners.deep.updating import values_of
-from esbas.learners.deep.workers import Trainer, trainer_for
+from esbas._internal.columns import Array
+from esbas.learners.dqn.group import Group, UpdateOptions
+from esbas.learners.dqn.layout import NetworkLayout
+from esbas.learners.dqn.overlapped.excerpts import fill
+from esbas.learners.dqn.overlapped.network_memory import NetworkMemory, NetworkSpec
+from esbas.learners.dqn.overlapped.updating import values_of
+from esbas.learners.dqn.overlapped.workers import Trainer, trainer_for
+from esbas.learners.dqn.replay.memory import SharedReplay
 
 _TRAINER = "trainer"  # in `replay.groups`: networks of all shapes share the processes
 
@@ -20,87 +22,112 @@ _TRAINER = "trainer"  # in `replay.groups`: networks of all shapes share the pro
 class OverlappedGroup(Group):
     """Networks on the CPU, each trained by itself.
 
-    A policy acts with the weights before the newest update, whether that one is finished or not, so results depend neither on
-    the number of processes nor on their speed.
+    A policy acts with the weights before the newest update, whether that one is finished or not, so
+    results depend neither on the number of processes nor on their speed.
     """
 
-    def __init__(self, replay: SharedReplay, network: NetworkLayout, *, batch: int, optimizer: str) -> None:
-        super().__init__(replay, network, batch=batch)
+    def __init__(
+        self, replay: SharedReplay, network: NetworkLayout, *, batch_size: int, optimizer: str
+    ) -> None:
+        super().__init__(replay, network, batch_size=batch_size)
         self._optimizer = optimizer
-        self.sizes |= {"acting": network.size} | ({} if optimizer == "adam" else {"first": 0})
+        self.sizes["acting"] = network.size
+        if optimizer != "adam":
+            self.sizes["first"] = 0
         self._trainer: Trainer = replay.groups.setdefault(_TRAINER, trainer_for(replay.processes))
         self._networks: list[NetworkMemory] = []
         self._acting: list[int] = []  # by network: the version of its arrays that acts
         self._newest: list[int] = []  # by network: the version after all finished updates
         self._running: set[int] = set()  # networks with an update that has not been waited for
 
-    def request(self, place: int, updates: int) -> None:
-        """Start them at once: an update in progress does not depend on the replay memory any more."""
+    def request(self, index: int, updates: int) -> None:
+        """Start updates at once: an update in progress no longer depends on the replay memory."""
         for _ in range(updates):
-            self._finish(place)
-            rows = self.replay.rows(self.drawn(np.array([place])))[0]
-            network, newest = self._networks[place], self._newest[place]
-            fill(network.excerpt, self.replay, rows, self.options[place].n_step)
-            self._acting[place] = newest
-            self._running.add(place)
-            self._trainer.start(network, newest, int(self.counts[place]) + 1)
+            self._finish(index)
+            rows = self.replay.rows(self.drawn(np.array([index])))[0]
+            network = self._networks[index]
+            newest = self._newest[index]
+            fill(network.excerpt, self.replay, rows, self.options[index].n_steps)
+            self._acting[index] = newest
+            self._running.add(index)
+            self._trainer.start(network, newest, int(self.counts[index]) + 1)
 
     def close(self) -> None:
         self._trainer.close()
 
-    def values(self, place: int, observation: Any) -> Array:
-        return np.asarray(self.batch_values(place, np.asarray(observation)[None])[0])
+    def values(self, index: int, observation: Any) -> Array:
+        return np.asarray(self.batch_values(index, np.asarray(observation)[None])[0])
 
-    def batch_values(self, place: int, observations: Array) -> Array:
-        network = self._networks[place]
-        return values_of(network, network.weights[self._acting[place]], np.asarray(observations))
+    def batch_values(self, index: int, observations: Array) -> Array:
+        network = self._networks[index]
+        return values_of(network, network.weights[self._acting[index]], np.asarray(observations))
 
-    def weights(self, place: int) -> Array:
-        return np.asarray(self._networks[place].weights[self._acting[place]].copy())
+    def weights(self, index: int) -> Array:
+        return np.asarray(self._networks[index].weights[self._acting[index]].copy())
 
-    def _finish(self, place: int) -> None:
+    def _finish(self, index: int) -> None:
         """Wait for the update in progress, if there is one."""
-        if place not in self._running:
+        if index not in self._running:
             return
-        self._running.discard(place)  # also if it fails: then the arrays are as before
-        network, options = self._networks[place], self.options[place]
-        *means, finite = self._trainer.wait(network)
-        self.means[place] = means
-        self._newest[place] = newest = 1 - self._newest[place]
-        self.counts[place] += 1
-        if self.counts[place] % options.sync_every == 0:
+        self._running.discard(index)  # also if it fails: then the arrays are as before
+        network = self._networks[index]
+        options = self.options[index]
+        result = self._trainer.wait(network)
+        self.means[index] = result.loss, result.value, result.error
+        newest = 1 - self._newest[index]
+        self._newest[index] = newest
+        self.counts[index] += 1
+        if self.counts[index] % options.sync_every == 0:
             network.target[:] = network.weights[newest]
-        if not finite:
-            self._diverged.add(place)
+        if not result.finite:
+            self._diverged.add(index)
 
     def _add(self, weights: Array) -> None:
-        options = UpdateOptions(**{each.name: getattr(self.options[-1], each.name) for each in fields(UpdateOptions)})
+        own = self.options[-1]
+        options = UpdateOptions(
+            rate=own.rate,
+            gamma=own.gamma,
+            double=own.double,
+            n_steps=own.n_steps,
+            corrected=own.corrected,
+            trace_decay=own.trace_decay,
+        )
         space = self.replay.observation_space
         spec = NetworkSpec(
             layout=self.network,
             shape=tuple(space.shape),
             dtype=space.dtype,
             optimizer=self._optimizer,
-            batch=self.batch,
+            batch_size=self.batch_size,
             options=options,
         )
         network = NetworkMemory(spec)
-        network.weights[:] = network.target[:] = weights
+        network.weights[:] = weights
+        network.target[:] = weights
         self._trainer.add(network)
         self._networks.append(network)
         self._acting.append(0)
         self._newest.append(0)
 
-    def _arrays(self, place: int) -> dict[str, Array]:
-        self._finish(place)
-        network, newest = self._networks[place], self._newest[place]
-        moments = {"first": network.first[newest].copy(), "second": network.second[newest].copy()}
-        both = {"weights": network.weights[newest].copy(), "acting": network.weights[self._acting[place]].copy()}
-        return both | {"target": network.target.copy()} | moments
+    def _arrays(self, index: int) -> dict[str, Array]:
+        self._finish(index)
+        network = self._networks[index]
+        newest = self._newest[index]
+        return {
+            "weights": network.weights[newest].copy(),
+            "acting": network.weights[self._acting[index]].copy(),
+            "target": network.target.copy(),
+            "first": network.first[newest].copy(),
+            "second": network.second[newest].copy(),
+        }
 
-    def _set_arrays(self, place: int, arrays: dict[str, Array]) -> None:
-        self._finish(place)
-        network = self._networks[place]
-        self._acting[place], self._newest[place] = 0, 1
-        network.weights[0], network.weights[1], network.target[:] = arrays["acting"], arrays["weights"], arrays["target"]
-        network.first[1], network.second[1] = arrays["first"], arrays["second"]
+    def _set_arrays(self, index: int, arrays: dict[str, Array]) -> None:
+        self._finish(index)
+        network = self._networks[index]
+        self._acting[index] = 0
+        self._newest[index] = 1
+        network.weights[0] = arrays["acting"]
+        network.weights[1] = arrays["weights"]
+        network.target[:] = arrays["target"]
+        network.first[1] = arrays["first"]
+        network.second[1] = arrays["second"]

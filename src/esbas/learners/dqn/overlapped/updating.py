@@ -1,4 +1,7 @@
-"""One update of one network on an excerpt of the replay memory: the same function in the acting process and in workers."""
+"""One update of one network on an excerpt of the replay memory.
+
+The acting process and workers call the same function.
+"""
 
 import math
 from functools import partial
@@ -6,18 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from esbas.columns import Array
-from esbas.learners.deep.excerpts import following_at
-from esbas.learners.deep.formulas import losses
-from esbas.learners.deep.network_memory import NetworkMemory
-from esbas.learners.deep.networks import evaluate
-from esbas.learners.deep.optimizers import MAX_GRADIENT_NORM, adam, norm_of, rmsprop
-from esbas.learners.deep.pytorch import torch
-from esbas.learners.deep.targets import targets_of
+from esbas._internal.columns import Array
+from esbas.learners.dqn.formulas import losses
+from esbas.learners.dqn.on_pytorch.networks import evaluate
+from esbas.learners.dqn.on_pytorch.pytorch import torch
+from esbas.learners.dqn.optimizers import MAX_GRADIENT_NORM, adam, norm_of, rmsprop
+from esbas.learners.dqn.overlapped.excerpts import following_at
+from esbas.learners.dqn.overlapped.network_memory import NetworkMemory
+from esbas.learners.dqn.targets import targets_of
 
 
-class Outcome(NamedTuple):
-    """The result of an update: means over the batch, and whether it was finite. Otherwise the weights did not change."""
+class UpdateResult(NamedTuple):
+    """Means over the batch of an update, and whether it was finite. If not, it changed nothing."""
 
     loss: float
     value: float
@@ -25,46 +28,63 @@ class Outcome(NamedTuple):
     finite: bool
 
 
-def update(network: NetworkMemory, source: int, count: int) -> Outcome:
-    """Update the network on its excerpt: read version `source` of its arrays and write the other one; the `count`-th update."""
-    spec, options, (steps, observations, _) = network.spec, network.spec.options, network.excerpt
-    weights, new = network.weights[source], network.weights[1 - source]
+def update(network: NetworkMemory, source: int, count: int) -> UpdateResult:
+    """Make the `count`-th update of the network, on its excerpt.
+
+    It reads version `source` of the arrays and writes the other one.
+    """
+    spec = network.spec
+    options = spec.options
+    excerpt = network.excerpt
+    weights = network.weights[source]
     targets = _targets(network, source)
     leaf = torch.from_numpy(weights).requires_grad_()
-    first_steps = torch.from_numpy(steps.actions[:: options.n_step])[:, None]
-    values = evaluate(spec.layout, leaf[None], observations[None])[0].gather(1, first_steps).squeeze(1)
+    first_actions = torch.from_numpy(excerpt.steps.actions[:: options.n_steps])[:, None]  # (B, 1)
+    all_values = evaluate(spec.layout, leaf[None], excerpt.observations[None])[0]  # (B, A)
+    values = all_values.gather(1, first_actions).squeeze(1)  # (B,)
     slopes = np.empty_like(targets)
-    means = losses(values.detach().numpy(), targets, slopes)
-    (gradient,) = (each.numpy() for each in torch.autograd.grad(values, leaf, grad_outputs=torch.from_numpy(slopes)))
+    loss, value, error = losses(values.detach().numpy(), targets, slopes)
+    (by_leaf,) = torch.autograd.grad(values, leaf, grad_outputs=torch.from_numpy(slopes))
+    gradient = by_leaf.numpy()
     norm = norm_of(gradient)
-    finite = math.isfinite(norm + means[0])
-    rate, shrink = (options.rate, MAX_GRADIENT_NORM / max(norm, MAX_GRADIENT_NORM)) if finite else (0.0, 0.0)
-    if not finite:
-        gradient = np.zeros_like(gradient)
-    new[:] = weights
-    network.second[1 - source] = network.second[source]
-    if spec.optimizer == "adam":
-        network.first[1 - source] = network.first[source]
-        adam(new, gradient, network.first[1 - source], network.second[1 - source], count, rate, shrink)
+    finite = math.isfinite(norm + loss)
+    if finite:
+        rate = options.rate
+        shrink = MAX_GRADIENT_NORM / max(norm, MAX_GRADIENT_NORM)
     else:
-        rmsprop(new, gradient, network.second[1 - source], rate, shrink)
-    return Outcome(*means, finite)
+        rate = 0.0
+        shrink = 0.0
+        gradient = np.zeros_like(gradient)
+    new = network.weights[1 - source]
+    new[:] = weights
+    second = network.second[1 - source]
+    second[:] = network.second[source]
+    if spec.optimizer == "adam":
+        first = network.first[1 - source]
+        first[:] = network.first[source]
+        adam(new, gradient, first, second, count, rate, shrink)
+    else:
+        rmsprop(new, gradient, second, rate, shrink)
+    return UpdateResult(loss, value, error, finite)
 
 
 def _targets(network: NetworkMemory, source: int) -> Array:
-    """The targets of the values in the batch, (B,)."""
-    options, excerpt = network.spec.options, network.excerpt
+    """Return the targets of the values in the batch, (B,)."""
+    options = network.spec.options
+    excerpt = network.excerpt
     weights = {"target": network.target, "weights": network.weights[source]}
 
     def evaluate_one(name: str, observations: Array) -> Array:
         return values_of(network, weights[name], observations[0])[None]
 
-    rows = np.arange(network.spec.batch)[None] * options.n_step
+    rows = np.arange(network.spec.batch_size)[None] * options.n_steps
     found = targets_of(excerpt.steps, rows, [options], partial(following_at, excerpt), evaluate_one)
     return np.asarray(found[0])
 
 
 def values_of(network: NetworkMemory, weights: Array, observations: Array) -> Array:
-    """The values of all actions, (N, A), for observations (N, ...), with these weights."""
+    """Return the values of all actions, (N, A), for observations (N, ...), with these weights."""
     with torch.no_grad():
-        return np.asarray(evaluate(network.spec.layout, torch.from_numpy(weights)[None], observations[None])[0].numpy())
+        stacked = torch.from_numpy(weights)[None]
+        values = evaluate(network.spec.layout, stacked, observations[None])[0]
+        return np.asarray(values.numpy())

@@ -1,11 +1,11 @@
-"""The program of a worker process: it makes the updates that it is asked for, and ends with its parent."""
+"""The program of a worker process: it makes updates on request, and ends with its parent."""
 
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from esbas.errors import describe
-from esbas.learners.deep.network_memory import NetworkMemory
-from esbas.learners.deep.updating import Outcome, update
+from esbas.learners.dqn.overlapped.network_memory import NetworkMemory
+from esbas.learners.dqn.overlapped.updating import UpdateResult, update
 
 
 def main(file: int) -> None:
@@ -14,10 +14,10 @@ def main(file: int) -> None:
     with suppress(EOFError, OSError):  # the parent has ended
         networks = [NetworkMemory(spec, file=each) for spec, each in connection.recv()]
         while True:
-            place, source, count = connection.recv()
-            answer: Outcome | str
+            index, source, count = connection.recv()
+            answer: UpdateResult | str
             try:
-                answer = update(networks[place], source, count)
+                answer = update(networks[index], source, count)
             except Exception as error:
                 answer = describe(error)
-            connection.send((place, answer))
+            connection.send((index, answer))

@@ -1,4 +1,4 @@
-"""Where the updates of networks are made: in this process, or beside the acting in worker processes."""
+"""Makes the updates of networks: in this process, or beside the acting in worker processes."""
 
 import json
 import os
@@ -12,12 +12,13 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from esbas.errors import IsolationError
-from esbas.learners.deep.network_memory import NetworkMemory
-from esbas.learners.deep.updating import Outcome, update
+from esbas.learners.dqn.overlapped.network_memory import NetworkMemory
+from esbas.learners.dqn.overlapped.updating import UpdateResult, update
 
 MOST_DEATHS = 3  # of the process that makes one and the same update
 _PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from esbas.learners.deep.worker import main; main(int(sys.argv[1]))"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
+    "from esbas.learners.dqn.overlapped.worker import main; main(int(sys.argv[1]))"
 )
 
 
@@ -32,17 +33,17 @@ class Trainer(Protocol):
         """Start an update, see `updating.update`. Raises an error if it cannot be made."""
         ...
 
-    def wait(self, network: NetworkMemory) -> Outcome:
-        """The outcome of the update that was started."""
+    def wait(self, network: NetworkMemory) -> UpdateResult:
+        """Return the result of the update that was started."""
         ...
 
     def close(self) -> None:
-        """Release everything; a later `start` works all the same."""
+        """Release everything. A later `start` still works."""
         ...
 
 
 def trainer_for(processes: int) -> Trainer:
-    """What trains in this many processes; 1: in the calling one."""
+    """Return a trainer with this many processes. With 1, it is the calling one."""
     return Workers(processes) if processes > 1 else InProcess()
 
 
@@ -50,16 +51,16 @@ class InProcess:
     """Makes updates at once."""
 
     def __init__(self) -> None:
-        self._outcomes: dict[NetworkMemory, Outcome] = {}
+        self._results: dict[NetworkMemory, UpdateResult] = {}
 
     def add(self, network: NetworkMemory) -> None:
         """Nothing to prepare."""
 
     def start(self, network: NetworkMemory, source: int, count: int) -> None:
-        self._outcomes[network] = update(network, source, count)
+        self._results[network] = update(network, source, count)
 
-    def wait(self, network: NetworkMemory) -> Outcome:
-        return self._outcomes.pop(network)
+    def wait(self, network: NetworkMemory) -> UpdateResult:
+        return self._results.pop(network)
 
     def close(self) -> None:
         """Nothing to release."""
@@ -68,8 +69,9 @@ class InProcess:
 class Workers:
     """Makes updates in processes that share the networks' memory.
 
-    Each network belongs to one process, and all processes have about the same amount of work. A process that is killed is started
-    again and repeats its unfinished updates: their inputs are unchanged, so the results are the same.
+    Each network belongs to one process, and all processes have about the same amount of work. A
+    process that is killed is started again and repeats its unfinished updates: their inputs are
+    unchanged, so the results are the same.
     """
 
     def __init__(self, processes: int) -> None:
@@ -87,7 +89,7 @@ class Workers:
             self._distribute()
         self._owners[network].start(network, source, count)
 
-    def wait(self, network: NetworkMemory) -> Outcome:
+    def wait(self, network: NetworkMemory) -> UpdateResult:
         return self._owners[network].wait(network)
 
     def close(self) -> None:
@@ -95,17 +97,24 @@ class Workers:
             worker.stop()
 
     def _distribute(self) -> None:
-        """Give the networks to processes: the largest first, each to the process with the least work."""
-        shares: list[list[NetworkMemory]] = [[] for _ in range(min(self._processes, len(self._networks)))]
+        """Distribute the networks: the largest first, each to the process with the least work."""
+        count = min(self._processes, len(self._networks))
+        shares: list[list[NetworkMemory]] = [[] for _ in range(count)]
         for network in sorted(self._networks, key=_work, reverse=True):
-            min(shares, key=lambda share: sum(map(_work, share))).append(network)
+            least = min(shares, key=_total_work)
+            least.append(network)
         for share in shares:
             worker = _Worker(share)
-            self._owners |= dict.fromkeys(share, worker)
+            for network in share:
+                self._owners[network] = worker
 
 
 def _work(network: NetworkMemory) -> int:
-    return network.spec.layout.operations * network.spec.batch
+    return network.spec.layout.operations * network.spec.batch_size
+
+
+def _total_work(networks: Sequence[NetworkMemory]) -> int:
+    return sum(_work(network) for network in networks)
 
 
 class _Worker:
@@ -113,27 +122,31 @@ class _Worker:
 
     def __init__(self, networks: Sequence[NetworkMemory]) -> None:
         self._networks = list(networks)
-        self._jobs: dict[int, tuple[int, int]] = {}  # unfinished ones, in order: source and count by network
-        self._answers: dict[int, Outcome | str] = {}  # a text is an error
+        # Unfinished updates, in order: source and count, by the index of the network.
+        self._jobs: dict[int, tuple[int, int]] = {}
+        self._answers: dict[int, UpdateResult | str] = {}  # a text is an error
         self._deaths = 0  # since the last answer
         self._connection: Connection | None = None
         self._end: Callable[[], Any] = lambda: None
 
     def start(self, network: NetworkMemory, source: int, count: int) -> None:
-        place = self._networks.index(network)
-        self._jobs[place] = source, count
+        index = self._networks.index(network)
+        self._jobs[index] = source, count
         if self._connection is None:
             self._launch()
         else:
-            self._send(self._connection, (place, source, count))
+            self._send(self._connection, (index, source, count))
 
-    def wait(self, network: NetworkMemory) -> Outcome:
-        place = self._networks.index(network)
-        while place not in self._answers:
+    def wait(self, network: NetworkMemory) -> UpdateResult:
+        index = self._networks.index(network)
+        while index not in self._answers:
             self._receive()
-        answer = self._answers.pop(place)
+        answer = self._answers.pop(index)
         if isinstance(answer, str):
-            raise IsolationError(f"a process that trains must finish its updates, but raised {answer}: see its output")
+            raise IsolationError(
+                "A process that trains must finish its updates, "
+                f"but raised {answer}: see its output."
+            )
         return answer
 
     def stop(self) -> None:
@@ -146,37 +159,44 @@ class _Worker:
             self._launch()
         assert self._connection is not None
         try:
-            place, answer = self._connection.recv()
+            index, answer = self._connection.recv()
         except (EOFError, OSError):
             self.stop()
             self._deaths += 1
             if self._deaths >= MOST_DEATHS:
-                self._deaths, place = 0, next(iter(self._jobs))
-                del self._jobs[place]
-                self._answers[place] = f"nothing, and was killed {MOST_DEATHS} times in the same one"
+                self._deaths = 0
+                index = next(iter(self._jobs))  # the oldest one, which was in progress
+                del self._jobs[index]
+                self._answers[index] = (
+                    f"nothing, and was killed {MOST_DEATHS} times in the same one"
+                )
         except BaseException:  # Ctrl-C or a time limit: half of an answer may have been read
             self.stop()
             raise
         else:
-            self._deaths, self._answers[place] = 0, answer
-            del self._jobs[place]
+            self._deaths = 0
+            self._answers[index] = answer
+            del self._jobs[index]
 
     def _launch(self) -> None:
         """Start a process and give it all unfinished updates."""
         ours, theirs = Pipe()
         files = [network.file for network in self._networks]
         command = [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), json.dumps(sys.path)]
-        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for the process that acts
+        # Ctrl-C is for the process that acts.
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            process = subprocess.Popen(command, pass_fds=[theirs.fileno(), *files], stdin=subprocess.DEVNULL)  # noqa: S603
+            process = subprocess.Popen(  # noqa: S603
+                command, pass_fds=[theirs.fileno(), *files], stdin=subprocess.DEVNULL
+            )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
             theirs.close()
         self._connection = ours
         self._end = weakref.finalize(self, _end, process, ours, os.getpid())
         self._send(ours, [(network.spec, network.file) for network in self._networks])
-        for place, (source, count) in self._jobs.items():
-            self._send(ours, (place, source, count))
+        for index, (source, count) in self._jobs.items():
+            self._send(ours, (index, source, count))
 
     def _send(self, connection: Connection, message: object) -> None:
         try:

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from esbas import schema
-from esbas.columns import Array
-from esbas.schema import COUNT, ArrayOf
+from esbas._internal import schema
+from esbas._internal.columns import Array
+from esbas._internal.schema import COUNT, ArrayOf
+from esbas.errors import InvalidValueError
 
 WHERE = "a saved replay memory"
-SETTINGS = {"capacity": COUNT, "stack": COUNT, "clip_rewards": bool}
+SETTINGS = {"buffer_size": COUNT, "stack": COUNT, "clip_rewards": bool}
 """What must be as it was when the memory was saved."""
 
 
@@ -20,10 +21,12 @@ def check_state(
     columns: Mapping[str, Array],
     rows: int,
     pools: Mapping[str, Array],
-    integers: Mapping[str, Any],
+    integers: Mapping[str, range],
     others: Mapping[str, Any],
 ) -> None:
-    """Raise an InvalidValueError unless the state fits a memory. Compiled functions rely on its sizes and on its integers.
+    """Raise an InvalidValueError unless the state fits a memory.
+
+    Compiled functions rely on its sizes and on its integers.
 
     Args:
         state: what `SharedReplay.state_dict` returned.
@@ -36,21 +39,27 @@ def check_state(
     schema.check(state, {"added": COUNT, str: Any}, WHERE)
     used = min(state["added"], rows)
     shapes: dict[Any, Any] = {**SETTINGS, "added": COUNT, "episodes": COUNT, "open": bool, **others}
-    shapes |= {name: ArrayOf(column.dtype.kind, (used, *column.shape[1:])) for name, column in columns.items()}
+    for name, column in columns.items():
+        shapes[name] = ArrayOf(column.dtype.kind, (used, *column.shape[1:]))
     for name, items in pools.items():
-        count = getattr(state.get(f"{name}_rows"), "shape", ())[:1] or (0,)
-        shapes |= {f"{name}_rows": ArrayOf("i", count), f"{name}_items": ArrayOf(items.dtype.kind, (*count, *items.shape[1:]))}
+        item_rows = state.get(f"{name}_rows")
+        count = len(item_rows) if isinstance(item_rows, np.ndarray) and item_rows.ndim else 0
+        shapes[f"{name}_rows"] = ArrayOf("i", (count,))
+        shapes[f"{name}_items"] = ArrayOf(items.dtype.kind, (count, *items.shape[1:]))
     schema.check(state, shapes, WHERE)
-    for name in pools:
-        where = state[f"{name}_rows"]
-        fits = len(np.unique(where)) == len(where) and bool(((where >= 0) & (where < rows)).all())
-        schema.require(fits, f"0 <= {name}_rows < {rows}, each at most once,", WHERE, rows=where)
+    check_integers(state, {f"{name}_rows": range(rows) for name in pools})
     check_integers(state, integers)
 
 
-def check_integers(arrays: Mapping[str, Any], ranges: Mapping[str, Any]) -> None:
+def check_integers(arrays: Mapping[str, Any], ranges: Mapping[str, range]) -> None:
     """Raise an InvalidValueError unless the integers in these arrays are in their ranges."""
     for name, allowed in ranges.items():
-        if name in arrays:
-            inside = (arrays[name] >= allowed.start) & (arrays[name] < allowed.stop)
-            schema.require(bool(inside.all()), f"{allowed.start} <= {name} < {allowed.stop}", WHERE, values=arrays[name])
+        if name not in arrays:
+            continue
+        values = arrays[name]
+        outside = (values < allowed.start) | (values >= allowed.stop)
+        if outside.any():
+            raise InvalidValueError(
+                f"In {WHERE}, `{name}` must be from {allowed.start} to {allowed.stop - 1}, "
+                f"but got {values[outside][0]}: {schema.REMEDY}."
+            )

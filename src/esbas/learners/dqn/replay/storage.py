@@ -1,4 +1,4 @@
-"""Storage for a replay memory: what a row is, items outside the ring buffer, and a check of the free memory."""
+"""Storage for a replay memory: its arrays, items outside the ring buffer, the free memory."""
 
 import math
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from esbas import spaces
-from esbas.columns import Array
+from esbas._internal import spaces
+from esbas._internal.columns import Array
 from esbas.errors import InvalidValueError, SpaceError
 
 Layout = tuple[tuple[int, ...], np.dtype[Any]]  # the shape and type of one row
@@ -23,12 +23,12 @@ class MemoryArrays(NamedTuple):
     terminated: Array  # (rows,)
     ages: Array  # (rows,): steps since the segment began, at most the number of frames in a stack
     log_probs: Array  # (rows,): of the actions under the policy that acted, NaN if unknown
-    tails: Array  # (rows,): where the next observation is in `tail_items`, -1 if it is in the next row
+    tails: Array  # (rows,): index of the next observation in `tail_items`, -1: it is the next row
     tail_items: Array  # (..., F)
-    heads: Array  # (rows,): where the older frames of a segment's first stack are in `head_items`
+    heads: Array  # (rows,): index of the older frames of a segment's first stack in `head_items`
     head_items: Array  # (..., stack - 1, F)
     added: int
-    capacity: int
+    buffer_size: int
     stack: int
 
 
@@ -36,7 +36,7 @@ class Pool:
     """At most one item for each row of a ring buffer. Memory is used for existing items only."""
 
     def __init__(self, rows: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.places = np.full(rows, -1, np.int32)  # the index of each row's item, -1 if it has none
+        self.slots = np.full(rows, -1, np.int32)  # the index of each row's item, -1 if it has none
         self.items = np.zeros((8, *shape), dtype)
         self._free = list(range(8))
 
@@ -46,63 +46,74 @@ class Pool:
             size = len(self.items)
             self.items = np.concatenate([self.items, np.zeros_like(self.items)])
             self._free = list(range(size, 2 * size))
-        self.places[row] = place = self._free.pop()
-        self.items[place] = item
+        slot = self._free.pop()
+        self.slots[row] = slot
+        self.items[slot] = item
 
     def release(self, row: int) -> None:
         """Remove the item of a row, if it has one."""
-        place = int(self.places[row])
-        if place >= 0:
-            self._free.append(place)
-            self.places[row] = -1
+        slot = int(self.slots[row])
+        if slot >= 0:
+            self._free.append(slot)
+            self.slots[row] = -1
 
     def of(self, rows: Array) -> Array:
-        """The items of rows that have one."""
-        return np.asarray(self.items[self.places[rows]])
+        """Return the items of rows that have one."""
+        return np.asarray(self.items[self.slots[rows]])
 
     def state_dict(self) -> dict[str, Array]:
-        rows = np.flatnonzero(self.places >= 0)
+        rows = np.flatnonzero(self.slots >= 0)
         return {"rows": rows, "items": self.of(rows)}
 
     def load_state_dict(self, state: dict[str, Array]) -> None:
-        for row in np.flatnonzero(self.places >= 0):
+        for row in np.flatnonzero(self.slots >= 0):
             self.release(int(row))
         for row, item in zip(state["rows"], state["items"], strict=True):
             self.put(int(row), item)
 
 
 def layout_of(space: Any, kind: str) -> Layout:
-    """The shape and type of the elements of a space."""
+    """Return the shape and type of the elements of an "observation" or "action" space."""
     if spaces.is_discrete(space):
         return (), np.dtype(np.int64)
-    shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
+    shape = getattr(space, "shape", None)
+    dtype = getattr(space, "dtype", None)
     if shape is None or dtype is None or (kind == "action" and not hasattr(space, "low")):
-        allowed = "Discrete or Box" if kind == "action" else "Discrete, Box or another space of arrays"
-        remedy = "wrap the environment, for instance in FlattenObservation" if kind == "observation" else "wrap the environment"
-        raise SpaceError(f"the {kind} space of a replay memory must be {allowed}, but is {space}: {remedy}")
+        allowed = "Discrete, Box or another space of arrays"
+        remedy = "wrap the environment, for instance in FlattenObservation"
+        if kind == "action":
+            allowed = "Discrete or Box"
+            remedy = "wrap the environment"
+        raise SpaceError(
+            f"The {kind} space of a replay memory must be {allowed}, but is {space}: {remedy}."
+        )
     return tuple(shape), np.dtype(dtype)
 
 
-def require_memory(layouts: Iterable[Layout], *, rows: int, capacity: int) -> None:
+def require_memory(layouts: Iterable[Layout], *, rows: int, buffer_size: int) -> None:
     """Raise an error unless this many rows fit into the free memory."""
     needed = rows * sum(math.prod(shape) * dtype.itemsize for shape, dtype in layouts)
     free = available_memory()
     if needed > free:
-        problem = f"but {capacity:,} transitions need {needed / 1e9:.1f} GB and {max(free, 0) / 1e9:.1f} GB are free"
         raise InvalidValueError(
-            f"a replay memory must fit into free memory, {problem}: lower its capacity, or store stacked frames once"
+            f"A replay memory must fit into free memory, but {buffer_size:,} transitions need "
+            f"{needed / 1e9:.1f} GB and {max(free, 0) / 1e9:.1f} GB are free: "
+            "lower its `buffer_size`, or store stacked frames once."
         )
 
 
 def available_memory() -> float:
-    """The number of bytes that this process may still allocate; infinite if the system does not report it."""
+    """Return how many bytes this process may still allocate; infinite if that is unknown."""
     free = math.inf
-    lines = _read("/proc/meminfo").splitlines()
-    for line in lines:
+    for line in _read("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             free = float(line.split()[1]) * 1024
-    limit, used = _read("/sys/fs/cgroup/memory.max"), _read("/sys/fs/cgroup/memory.current")  # the limit of a container
-    return min(free, float(limit) - float(used)) if limit.strip().isdigit() and used.strip().isdigit() else free
+    # The limit of a container.
+    limit = _read("/sys/fs/cgroup/memory.max").strip()
+    used = _read("/sys/fs/cgroup/memory.current").strip()
+    if limit.isdigit() and used.isdigit():
+        free = min(free, float(limit) - float(used))
+    return free
 
 
 def _read(path: str) -> str:

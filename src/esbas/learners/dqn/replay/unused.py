@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from esbas.learners.deep.replay import SharedReplay
+from esbas.learners.dqn.replay.memory import SharedReplay
 
 
 class UnusedReplay(SharedReplay):
-    """Takes the place of a memory of any capacity without its space, and ignores what was saved of that."""
+    """Replaces a memory of any capacity, needs almost no space, and ignores what was saved."""
 
-    def __init__(self, env: Any, *, capacity: int = 2, stack: int = 1, clip_rewards: bool = False) -> None:
-        del capacity
-        super().__init__(env, capacity=2, stack=stack, clip_rewards=clip_rewards)
+    def __init__(
+        self, env: Any, *, buffer_size: int = 2, stack: int = 1, clip_rewards: bool = False
+    ) -> None:
+        del buffer_size
+        super().__init__(env, buffer_size=2, stack=stack, clip_rewards=clip_rewards)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         del state

@@ -1,4 +1,5 @@
-// What studies and trainings have in common: a source that is followed until it is stopped, and again after it was lost.
+// What studies and trainings have in common: a source that is followed until it is stopped, and
+// again after it was lost.
 
 import { persist } from "./source.js";
 

@@ -3,7 +3,7 @@
 const whole = new Intl.NumberFormat("en");
 const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 
-/** A number with at most four digits after those that matter; a dash for null, which stands for all that is not finite. */
+/** A number with about four digits; a dash for null, which stands for all that is not finite. */
 export function number(value) {
   if (typeof value !== "number") return "–";
   if (Number.isInteger(value) && Math.abs(value) < 1e15) return whole.format(value);
@@ -31,7 +31,8 @@ export function date(seconds) {
 
 /** The time alone if it is today. */
 export function clock(seconds) {
-  const text = date(seconds), today = date(Date.now() / 1000);
+  const text = date(seconds);
+  const today = date(Date.now() / 1000);
   return text.slice(0, 10) === today.slice(0, 10) ? text.slice(11) : text;
 }
 
@@ -39,7 +40,7 @@ export function plural(count, word, words = `${word}s`) {
   return `${number(count)} ${count === 1 ? word : words}`;
 }
 
-/** A kind of event, or a column, for people. */
+/** A kind of event, or a column, as words. */
 export function words(name) {
   return name.replaceAll("_", " ");
 }

@@ -1,11 +1,16 @@
-// One study or training: who is in control, charts, tables.
+// One study or training: the arm in control, charts, tables.
 
 import { Chart } from "./chart.js";
 import { Choices } from "./choices.js";
 import { Table } from "./table.js";
 import { html } from "./vendor/htm-preact-standalone.module.js";
 
-const STATES = { connecting: "connecting …", live: "live", lost: "connection lost, trying again …", finished: "finished" };
+const STATES = {
+  connecting: "connecting …",
+  live: "live",
+  lost: "connection lost, trying again …",
+  finished: "finished",
+};
 
 export function Panel({ feed, theme, id }) {
   const view = feed.view();
@@ -22,12 +27,27 @@ export function Panel({ feed, theme, id }) {
 function Content({ view, feed, theme }) {
   const [first, ...others] = view.tables;
   return html`
-    ${view.now && html`<p class="now"><strong>${view.now.arm}</strong>${view.now.text}<strong>${view.now.last}</strong>.</p>`}
-    <dl class="facts">${view.facts.map(([term, text]) => html`<div key=${term}><dt>${term}</dt><dd>${text}</dd></div>`)}</dl>
-    <div class="columns">${view.charts.map(chart => html`<${Chart} key=${chart.title} chart=${chart} theme=${theme} />`)}</div>
+    ${view.now && html`<${Now} now=${view.now} />`}
+    <dl class="facts">
+      ${view.facts.map(([term, text]) => html`<div key=${term}>
+        <dt>${term}</dt><dd>${text}</dd>
+      </div>`)}
+    </dl>
+    <div class="columns">
+      ${view.charts.map(chart => html`
+        <${Chart} key=${chart.title} chart=${chart} theme=${theme} />`)}
+    </div>
     <div class="columns"><${Titled} table=${view.arms} /><${Titled} table=${first} /></div>
     ${view.choices && html`<${Choices} feed=${feed} choices=${view.choices} />`}
-    <div class="columns">${others.map((table, k) => html`<${Titled} key=${k} table=${table} />`)}</div>`;
+    <div class="columns">
+      ${others.map((table, k) => html`<${Titled} key=${k} table=${table} />`)}
+    </div>`;
+}
+
+function Now({ now }) {
+  return html`<p class="now">
+    <strong>${now.arm}</strong>${now.text}<strong>${now.last}</strong>.
+  </p>`;
 }
 
 function Titled({ table }) {

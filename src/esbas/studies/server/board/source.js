@@ -1,7 +1,8 @@
 // Requests to the service that this page comes from, with a token if it needs one.
 
 const KEY = "esbas-token";
-const SILENCE = 40_000; // milliseconds without a byte until a stream counts as lost: the service sends something every 15 s
+// Milliseconds without a byte until a stream counts as lost: the service sends something every 15 s
+const SILENCE = 40_000;
 const LONGEST = 10_000; // milliseconds between two attempts
 
 /** An answer with an error. */
@@ -24,7 +25,8 @@ export async function get(path, { signal } = {}) {
 
 async function request(path, { signal, headers = {} } = {}) {
   const own = token.get() ? { ...headers, authorization: `Bearer ${token.get()}` } : headers;
-  const answer = await fetch(path, { signal, headers: own, cache: "no-cache", credentials: "omit" });
+  const options = { signal, headers: own, cache: "no-cache", credentials: "omit" };
+  const answer = await fetch(path, options);
   if (answer.ok) return answer;
   const { error } = await answer.json().catch(() => ({}));
   throw new Refused(answer.status, error?.message ?? `status ${answer.status}`);
@@ -34,18 +36,24 @@ async function request(path, { signal, headers = {} } = {}) {
 export function pause(milliseconds, signal) {
   return new Promise(resolve => {
     const timer = setTimeout(resolve, milliseconds);
-    signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+    const stop = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    signal?.addEventListener("abort", stop, { once: true });
   });
 }
 
 /**
- * Call `attempt` again and again until the signal is aborted. After an error, `failed` gets it, and the pauses get longer.
- * `attempt` calls the function that it is given as soon as it works.
+ * Call `attempt` again and again until the signal is aborted. After an error, `failed` gets it, and
+ * the pauses get longer. `attempt` calls the function that it is given as soon as it works.
  */
 export async function persist(attempt, { failed, signal }) {
   for (let wait = 1000; !signal.aborted; ) {
     try {
-      await attempt(() => { wait = 1000; });
+      await attempt(() => {
+        wait = 1000;
+      });
     } catch (error) {
       if (signal.aborted) return;
       failed(error);
@@ -56,14 +64,19 @@ export async function persist(attempt, { failed, signal }) {
   }
 }
 
-/** Server-sent events until the stream ends. Read with fetch, because EventSource cannot send a token. */
+/**
+ * Read server-sent events until the stream ends. This uses fetch, because EventSource cannot send a
+ * token.
+ */
 export async function stream(path, { after, opened, event, signal }) {
   const connection = new AbortController();
   const stop = () => connection.abort();
   signal.addEventListener("abort", stop, { once: true });
-  let watchdog = setTimeout(stop, SILENCE), text = "";
+  let watchdog = setTimeout(stop, SILENCE);
+  let text = "";
   try {
-    const answer = await request(path, { signal: connection.signal, headers: { "last-event-id": String(after) } });
+    const headers = { "last-event-id": String(after) };
+    const answer = await request(path, { signal: connection.signal, headers });
     opened();
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {

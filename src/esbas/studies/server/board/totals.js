@@ -1,4 +1,5 @@
-// How often each arm was chosen, and what it was worth, over the rounds of a study: the overview of the service, kept up to date.
+// How often each arm was chosen, and its values, over the rounds of a study: the overview of the
+// service, kept up to date.
 
 const MOST_PARTS = 400;
 const WINDOW = 50; // rounds, at least
@@ -37,15 +38,22 @@ export class Totals {
     return Math.max(1, Math.ceil(Math.max(WINDOW, SHARE * this.rounds) / this.width)) * this.width;
   }
 
-  /** Of the last `window` rounds up to each part: {x, arms: name -> {share, mean, low, high}}, arrays of the same length. */
+  /**
+   * Of the last `window` rounds up to each part: {x, arms: name -> {share, mean, low, high}}. All
+   * arrays have the same length.
+   */
   curves(groups) {
-    const names = [...groups.keys()], size = this.window / this.width;
+    const size = this.window / this.width;
+    const x = [];
+    const names = [...groups.keys()];
     const sums = new Map(names.map(name => [name, zero()]));
-    const x = [], arms = new Map(names.map(name => [name, { share: [], mean: [], low: [], high: [] }]));
+    const arms = new Map(names.map(name => [name, { share: [], mean: [], low: [], high: [] }]));
     const slide = (part, sign) => {
-      for (const name of names) for (const arm of groups.get(name)) {
-        const cell = part.get(arm);
-        if (cell) for (const key of Object.keys(cell)) sums.get(name)[key] += sign * cell[key];
+      for (const name of names) {
+        for (const arm of groups.get(name)) {
+          const cell = part.get(arm);
+          if (cell) add(sums.get(name), cell, sign);
+        }
       }
     };
     this.parts.forEach((part, k) => {
@@ -54,7 +62,8 @@ export class Totals {
       x.push(Math.min((k + 1) * this.width, this.rounds));
       const asked = names.reduce((sum, name) => sum + sums.get(name).asked, 0);
       for (const name of names) {
-        const { mean, half } = estimate(sums.get(name), this.origin), curve = arms.get(name);
+        const { mean, half } = estimate(sums.get(name), this.origin);
+        const curve = arms.get(name);
         curve.share.push(asked ? sums.get(name).asked / asked : null);
         curve.mean.push(mean);
         curve.low.push(half === null ? null : mean - half);
@@ -67,7 +76,9 @@ export class Totals {
   /** How often each arm was chosen. */
   chosen() {
     const found = new Map();
-    for (const part of this.parts) for (const [arm, { asked }] of part) found.set(arm, (found.get(arm) ?? 0) + asked);
+    for (const part of this.parts) {
+      for (const [arm, { asked }] of part) found.set(arm, (found.get(arm) ?? 0) + asked);
+    }
     return found;
   }
 
@@ -81,15 +92,19 @@ export class Totals {
     const old = this.parts;
     this.width *= 2;
     this.parts = [];
-    old.forEach((part, k) => part.forEach((cell, arm) => {
-      const sum = this.#cell(Math.floor(k / 2), arm);
-      for (const key of Object.keys(cell)) sum[key] += cell[key];
-    }));
+    old.forEach((part, k) => {
+      part.forEach((cell, arm) => add(this.#cell(Math.floor(k / 2), arm), cell, 1));
+    });
   }
 }
 
 function zero() {
   return { asked: 0, told: 0, sum: 0, squares: 0 };
+}
+
+/** Add the numbers of a cell to those of another one, or subtract them if the sign is -1. */
+function add(sums, cell, sign) {
+  for (const key of Object.keys(cell)) sums[key] += sign * cell[key];
 }
 
 /** The mean, and half of its 95 % interval; null where there are too few values. */
@@ -101,9 +116,14 @@ function estimate({ told, sum, squares }, origin) {
   return { mean: origin + mean, half: quantile(told - 1) * Math.sqrt(variance / told) };
 }
 
-/** The quantile 0.975 of Student's t, by its expansion around the normal one: exact to 0.3 % from 4 degrees of freedom on. */
+/**
+ * The quantile 0.975 of Student's t, by its expansion around the normal one: exact to 0.3 % from 4
+ * degrees of freedom on.
+ */
 function quantile(degrees) {
-  const z = 1.959964, first = (z ** 3 + z) / 4, second = (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96;
+  const z = 1.959964;
+  const first = (z ** 3 + z) / 4;
+  const second = (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96;
   const third = (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384;
   return z + first / degrees + second / degrees ** 2 + third / degrees ** 3;
 }

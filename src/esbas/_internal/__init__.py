@@ -1,0 +1,1 @@
+"""Modules for use inside of esbas only."""

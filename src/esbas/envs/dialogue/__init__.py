@@ -1,1 +1,0 @@
-"""The negotiation dialogue of the paper's Section 4: environment, user models, logs, transcripts and feature maps."""

@@ -1,1 +1,0 @@
-"""Small tasks whose dynamics are a table of outcomes."""

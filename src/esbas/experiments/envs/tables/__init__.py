@@ -1,0 +1,1 @@
+"""Small environments whose dynamics are a table of outcomes."""

@@ -1,0 +1,1 @@
+"""Whole runs of the experiments, compiled from the functions that the library's objects call."""

@@ -1,1 +1,0 @@
-"""The fruit collection task, compiled: random numbers and whole runs of SSBAS, ESBAS and Kalman Thompson sampling."""

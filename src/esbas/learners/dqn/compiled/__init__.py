@@ -1,0 +1,1 @@
+"""Networks without convolutions, compiled."""

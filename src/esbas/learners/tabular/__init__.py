@@ -1,0 +1,1 @@
+"""Learners with a table of action values."""

@@ -1,0 +1,1 @@
+"""Text and TOML become environments, learners, selectors and objectives; what is trusted."""

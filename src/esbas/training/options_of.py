@@ -1,0 +1,80 @@
+"""Functions that take the options of a configuration class: each option has one definition."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_origin
+
+from esbas._internal.field_texts import descriptions, own_first
+from esbas.errors import unknown
+
+Options = ParamSpec("Options")
+Owner = TypeVar("Owner")
+Result = TypeVar("Result")
+
+
+def takes_options_of(
+    config: Callable[Options, Any],
+) -> Callable[[Callable[[Any], Result]], Callable[Options, Result]]:
+    """Give a function of a configuration the arguments of the configuration class."""
+
+    def decorate(function: Callable[[Any], Result]) -> Callable[Options, Result]:
+        @functools.wraps(function)
+        def call(*arguments: Options.args, **options: Options.kwargs) -> Result:
+            _check_names(config, options)
+            return function(config(*arguments, **options))
+
+        _describe(call, function, config, before=[])
+        return call
+
+    return decorate
+
+
+def method_takes_options_of(
+    config: Callable[Options, Any],
+) -> Callable[[Callable[[Owner, Any], Result]], Callable[Concatenate[Owner, Options], Result]]:
+    """Do the same as `takes_options_of`, for a method."""
+
+    def decorate(
+        method: Callable[[Owner, Any], Result],
+    ) -> Callable[Concatenate[Owner, Options], Result]:
+        @functools.wraps(method)
+        def call(self: Owner, /, *arguments: Options.args, **options: Options.kwargs) -> Result:
+            _check_names(config, options)
+            return method(self, config(*arguments, **options))
+
+        itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        _describe(call, method, config, before=[itself])
+        return call
+
+    return decorate
+
+
+def _check_names(config: Any, options: dict[str, Any]) -> None:
+    names = [each.name for each in fields(config)]
+    for name in options:
+        if name not in names:
+            raise unknown("option", name, names)
+
+
+def _for_people(annotation: Any) -> Any:
+    """Return a type without what `Annotated` adds to it for the command line."""
+    if get_origin(annotation) is Annotated:
+        return get_args(annotation)[0]
+    return annotation
+
+
+def _describe(call: Any, function: Any, config: Any, *, before: list[inspect.Parameter]) -> None:
+    """Set signature and docstring: those of the function, and a line for each option."""
+    own = inspect.signature(config).parameters
+    texts = descriptions(config)
+    parameters = list(before)
+    lines = []
+    for field in own_first(config):
+        parameter = own[field.name]
+        parameters.append(parameter.replace(annotation=_for_people(parameter.annotation)))
+        lines.append(f"    {field.name}: {texts[field.name]}")
+    returned = inspect.signature(function).return_annotation
+    call.__signature__ = inspect.Signature(parameters, return_annotation=returned)
+    call.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or ""), "", "Args:", *lines])
