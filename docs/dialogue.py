@@ -8,7 +8,7 @@ from typing import Any
 from page import command, copy_figures, fill, read, table
 
 EPOCHS = [20, *(20 * 2**k for k in range(11))]
-COLOURS = {"worse": "red", "better": "green", "as good": "neither"}
+COLORS = {"worse": "red", "better": "green", "as good": "neither"}
 
 
 def main(results: Path) -> None:
@@ -16,7 +16,10 @@ def main(results: Path) -> None:
     copy_figures(results, {"figure2": "dialogue-figure2", "table": "dialogue-table"})
     summary = read(results, "summary")
     if "shared_evidence" in summary:
-        names = {"difference": "dialogue-shared-difference", "figure2-shared-evidence": "dialogue-shared-figure2"}
+        names = {
+            "difference": "dialogue-shared-difference",
+            "figure2-shared-evidence": "dialogue-shared-figure2",
+        }
         copy_figures(results, names)
         fill("dialogue.md", {"shared evidence": shared_evidence(summary)})
     parts = {
@@ -35,7 +38,7 @@ def portfolios(summary: dict[str, Any]) -> str:
     rows = []
     for name, row in summary["rows"].items():
         paper = row["paper"] or {"w_best": None, "w_worst": None}
-        best = paper["w_best"], interval(row["w_best"]), COLOURS[row["reading"]], row["agrees"]
+        best = paper["w_best"], interval(row["w_best"]), COLORS[row["reading"]], row["agrees"]
         worst = paper["w_worst"], interval(row["w_worst"]), row["worst_agrees"]
         difference = [interval(row["difference"])] if "difference" in row else []
         rows.append([name, *best, *worst, row["best"], *difference])
@@ -43,7 +46,7 @@ def portfolios(summary: dict[str, Any]) -> str:
         "portfolio",
         "w. best: paper",
         "measured",
-        "colour",
+        "color",
         "agrees?",
         "w. worst: paper",
         "measured",
@@ -56,7 +59,10 @@ def portfolios(summary: dict[str, Any]) -> str:
 
 def shared_evidence(summary: dict[str, Any]) -> str:
     """How shared evidence compares with ESBAS: a sentence, the difference by epoch, and the figures."""
-    counts, runs = summary["shared_evidence"], next(iter(summary["rows"].values()))["difference"]["runs"]
+    counts, runs = (
+        summary["shared_evidence"],
+        next(iter(summary["rows"].values()))["difference"]["runs"],
+    )
     verdict = (
         f"Over {runs:,} paired runs, shared evidence is better than ESBAS in {counts['better']} of {sum(counts.values())} rows "
         f"and worse in {counts['worse']}; the 95 % interval of the difference contains 0 in {counts['as good']}."
@@ -64,8 +70,13 @@ def shared_evidence(summary: dict[str, Any]) -> str:
     rows = []
     for name, row in summary["rows"].items():
         by_epoch = (f"{value:z.0f}" for value in row["difference_by_epoch"]["mean"])
-        rows.append([name, interval(row["difference"]), row["shared_evidence"]["reading"], *by_epoch])
-    differences = table(["portfolio", "ESBAS − shared evidence", "reading", *(f"β={epoch}" for epoch in range(12))], rows)
+        rows.append(
+            [name, interval(row["difference"]), row["shared_evidence"]["reading"], *by_epoch]
+        )
+    differences = table(
+        ["portfolio", "ESBAS − shared evidence", "reading", *(f"β={epoch}" for epoch in range(12))],
+        rows,
+    )
     figures = (
         "![Differences to ESBAS](figures/dialogue-shared-difference.png)\n\n"
         "![Figure 2 with shared evidence](figures/dialogue-shared-figure2.png)"
@@ -80,8 +91,8 @@ def agreement(summary: dict[str, Any]) -> str:
     runs = next(iter(rows))["w_best"]["runs"]
     return (
         f"Measured over {runs:,} runs. *w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the "
-        f"interval of the difference, {verdicts['reading only']} more have the same colour but a different size, "
-        f"{verdicts['no']} have a different colour. "
+        f"interval of the difference, {verdicts['reading only']} more have the same color but a different size, "
+        f"{verdicts['no']} have a different color. "
         f"*w. worst*: {worst['yes']} agree within the interval of the difference, {worst['reading only']} more within a factor "
         f"of two, {worst['no']} do not."
     )
@@ -103,15 +114,30 @@ def by_epoch(summary: dict[str, Any]) -> str:
         if row["agrees"] != "yes":
             regrets, choice = row["w_best_by_epoch"]["mean"], regret_of_choice(summary, name)
             parts = sum(regrets), choice, sum(regrets) - choice
-            rows.append([name, row["paper"]["w_best"], *(f"{number:z.0f}" for number in (*parts, *regrets))])
-    return table(["portfolio", "paper", "measured", "choice", "rest", *(f"β={epoch}" for epoch in range(12))], rows)
+            rows.append(
+                [name, row["paper"]["w_best"], *(f"{number:z.0f}" for number in (*parts, *regrets))]
+            )
+    return table(
+        [
+            "portfolio",
+            "paper",
+            "measured",
+            "choice",
+            "rest",
+            *(f"β={epoch}" for epoch in range(12)),
+        ],
+        rows,
+    )
 
 
 def regret_of_choice(summary: dict[str, Any], name: str) -> float:
     """The regret if each selected algorithm had the mean return that it has alone in that epoch."""
     row, canonical = summary["rows"][name], summary["canonical"]
     second = " (second)" if name.endswith("(second)") else ""
-    alone = [canonical[one + second * one.startswith("constant")]["by_epoch"]["mean"] for one in row["algorithms"]]
+    alone = [
+        canonical[one + second * one.startswith("constant")]["by_epoch"]["mean"]
+        for one in row["algorithms"]
+    ]
     best, regret = canonical[row["best"]]["by_epoch"]["mean"], 0.0
     for epoch, ratios in enumerate(row["selection_ratios"]):
         mixed = sum(ratio * one[epoch] for ratio, one in zip(ratios, alone, strict=True))
@@ -127,9 +153,19 @@ def policies(results: Path) -> str:
             by_row.setdefault(row[0], []).append(row)
     rows = []
     for name, group in by_row.items():
-        best, worst = (sorted((row[column] for row in group), key=lambda text: float(text.split()[0])) for column in (4, 5))
+        best, worst = (
+            sorted((row[column] for row in group), key=lambda text: float(text.split()[0]))
+            for column in (4, 5)
+        )
         rows.append([name, len(group), best[0], best[-1], worst[0], worst[-1]])
-    header = "portfolio", "policies", "w. best: smallest", "w. best: largest", "w. worst: smallest", "w. worst: largest"
+    header = (
+        "portfolio",
+        "policies",
+        "w. best: smallest",
+        "w. best: largest",
+        "w. worst: smallest",
+        "w. worst: largest",
+    )
     return table(header, rows)
 
 

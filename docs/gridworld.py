@@ -15,21 +15,42 @@ RATES = ("0.001", "0.01", "0.1", "0.5")
 def main(results: Path, variants: list[Path]) -> None:
     """Copy the figures, and replace the text between the marks in the page."""
     copy_figures(results, {"selection": "gridworld-selection", "time": "gridworld-time"})
-    parts = {"claims": csv_table(results / "claims.csv"), "numbers": csv_table(results / "meta_algorithms.csv")}
+    parts = {
+        "claims": csv_table(results / "claims.csv"),
+        "numbers": csv_table(results / "meta_algorithms.csv"),
+    }
     parts["command"] = command(results)
     if variants:
         parts["variants"] = table(HEADER, [variant_row(folder) for folder in variants])
     fill("gridworld.md", parts)
 
 
-HEADER = ["options", "optimum", "SSBAS", "best fixed rate", "worst fixed rate", "annealed", "selected most at 10³, 2.5·10⁴, 10⁶"]
+HEADER = [
+    "options",
+    "optimum",
+    "SSBAS",
+    "best fixed rate",
+    "worst fixed rate",
+    "annealed",
+    "selected most at 10³, 2.5·10⁴, 10⁶",
+]
 
 
 def variant_row(folder: Path) -> list[str]:
     """A row of the table of variants."""
     config, summary = read(folder, "config")["config"], read(folder, "summary")
-    usual = {"runs": config["runs"], "episodes": 1_000_000, "gamma": 0.9, "epsilon": 0.01, "seed": 0}
-    options = [f"--{name} {value}" for name, value in config.items() if value is not None and usual.get(name) != value]
+    usual = {
+        "runs": config["runs"],
+        "episodes": 1_000_000,
+        "gamma": 0.9,
+        "epsilon": 0.01,
+        "seed": 0,
+    }
+    options = [
+        f"--{name} {value}"
+        for name, value in config.items()
+        if value is not None and usual.get(name) != value
+    ]
     results = summary["meta_algorithms"]
     by_rate = sorted(RATES, key=lambda rate: results[rate]["mean_transitions"]["mean"])
     shares = results["ssbas"]["selection_ratio"]
@@ -38,7 +59,15 @@ def variant_row(folder: Path) -> list[str]:
     level = {name: number(results[name]["mean_transitions"]) for name in results}
     best, worst = (f"{rate}: {level[rate]}" for rate in (by_rate[0], by_rate[-1]))
     name = f"`{' '.join(options)}`" if options else "as published"
-    return [name, f"{summary['optimum']:.2f}", level["ssbas"], best, worst, level["annealed"], ", ".join(leaders)]
+    return [
+        name,
+        f"{summary['optimum']:.2f}",
+        level["ssbas"],
+        best,
+        worst,
+        level["annealed"],
+        ", ".join(leaders),
+    ]
 
 
 def number(estimate: dict[str, float]) -> str:

@@ -20,7 +20,9 @@ def fill(name: str, parts: Mapping[str, str]) -> None:
         before, opened, rest = text.partition(begin)
         _, closed, after = rest.partition(end)
         if not (opened and closed):
-            sys.exit(f"docs/{name} must have marks for {part!r}, but has none: add {begin} and {end}")
+            sys.exit(
+                f"docs/{name} must have marks for {part!r}, but has none: add {begin} and {end}"
+            )
         text = f"{before}{begin}\n{content}\n{end}{after}"
     page.write_text(text, "utf-8")
 
@@ -51,5 +53,7 @@ def csv_table(path: Path) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Format rows as a Markdown table. Missing values become dashes."""
-    cells = [["–" if value is None else str(value).replace("*", r"\*") for value in row] for row in rows]
+    cells = [
+        ["–" if value is None else str(value).replace("*", r"\*") for value in row] for row in rows
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, ["---"] * len(header), *cells])

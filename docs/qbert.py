@@ -30,7 +30,14 @@ def main(folders: list[Path]) -> None:
 def run_text(results: Path) -> str:
     """The section about a run."""
     shown = "![Scores and selections over games](figures/qbert-scores.png)"
-    return "\n\n".join([command(results), shown, rounded(results / "methods.csv"), rounded(results / "evaluations.csv")])
+    return "\n\n".join(
+        [
+            command(results),
+            shown,
+            rounded(results / "methods.csv"),
+            rounded(results / "evaluations.csv"),
+        ]
+    )
 
 
 def rounded(path: Path) -> str:
@@ -49,9 +56,16 @@ def number(cell: str) -> str | None:
 
 def cost_table(folders: list[Path]) -> str:
     """A column for each profile."""
-    found = {read(folder, "config")["config"]["profile"]: read(folder, "estimate")["estimate"] for folder in folders}
+    found = {
+        read(folder, "config")["config"]["profile"]: read(folder, "estimate")["estimate"]
+        for folder in folders
+    }
     rows = [
-        [row["what"], *(short(of_profile[number]["value"]) for of_profile in found.values()), row["unit"]]
+        [
+            row["what"],
+            *(short(of_profile[number]["value"]) for of_profile in found.values()),
+            row["unit"],
+        ]
         for number, row in enumerate(next(iter(found.values())))
     ]
     return table(["", *(f"profile {name}" for name in found), "unit"], rows)

@@ -39,7 +39,10 @@ def cells(summary: dict[str, Any]) -> str:
 
 def theorems(summary: dict[str, Any]) -> str:
     """The measured terms of the theorems, rounded."""
-    rows = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()] for row in summary["theorems"]]
+    rows = [
+        [f"{value:.3g}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in summary["theorems"]
+    ]
     return table(list(summary["theorems"][0]), rows)
 
 
@@ -48,9 +51,16 @@ def best(summary: dict[str, Any]) -> str:
     rows = []
     for name, regime in summary["rivals"].items():
         relative = regime["relative"][regime["best"][0]]
-        rows.append([name, ", ".join(regime["best"]), f"{relative['mean']:.4g} ± {relative['ci95']:.2g}"])
+        rows.append(
+            [name, ", ".join(regime["best"]), f"{relative['mean']:.4g} ± {relative['ci95']:.2g}"]
+        )
     return table(
-        ["regime", "smallest regret; the others have overlapping intervals", "relative pseudo-regret of the first"], rows
+        [
+            "regime",
+            "smallest regret; the others have overlapping intervals",
+            "relative pseudo-regret of the first",
+        ],
+        rows,
     )
 
 

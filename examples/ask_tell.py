@@ -1,4 +1,4 @@
-"""Ask and tell in your own loop: several open conversations, retraining when an epoch is due, and a restart.
+"""Ask and tell in your own loop, with open conversations, retraining by epochs, and a restart.
 
 Run it with `python examples/ask_tell.py`.
 """
@@ -17,10 +17,16 @@ RULES_SUCCESS = 0.3  # the success rate of the arm that never learns
 
 
 class Model:
-    """Stands for a dialogue model: its success rate grows with the number of conversations that it is trained on."""
+    """Stands for a dialogue model: its success rate grows with the conversations it is trained on.
+
+    Args:
+        best: the limit of the success rate.
+        half: the number of conversations after which half of this limit is reached.
+    """
 
     def __init__(self, best: float, half: float) -> None:
-        self.best, self.half = best, half  # the limit, and the number of conversations after which half of it is reached
+        self.best = best
+        self.half = half
         self.success = 0.0
 
     def train(self, conversations: int) -> None:
@@ -28,22 +34,22 @@ class Model:
 
 
 def new_selector() -> esbas.ESBAS:
-    """The selector, created in the same way at every start of the program."""
+    """Create the selector, in the same way at every start of the program."""
     return esbas.ESBAS(arms=["rules", "small model", "large model"], stationary=["rules"], seed=0)
 
 
 def retrain(selector: esbas.ESBAS, models: dict[str, Model], finished: int) -> None:
-    """Retrain the models if an epoch is due. Only one caller gets the epoch, also if several threads or servers ask."""
-    epoch = selector.claim_epoch()
-    if epoch is None:  # nothing is due, or another caller is retraining: continue with the current models
-        return
-    try:
+    """Retrain the models if an epoch is due.
+
+    Only one caller gets the epoch, also if several threads or servers ask.
+    """
+    # If an error leaves the block, the epoch can be claimed again.
+    with selector.retraining() as epoch:
+        if epoch is None:
+            # Nothing is due, or another caller is retraining: continue with the current models.
+            return
         for model in models.values():
             model.train(finished)
-    except Exception:
-        selector.release_epoch(epoch)  # the old epoch continues, and the new one can be claimed again
-        raise
-    selector.epoch_ready(epoch)  # the new models are in place
     print(f"epoch {epoch:2d} starts after {finished:4d} conversations")
 
 
@@ -51,7 +57,9 @@ def main() -> None:
     """Serve 2,000 conversations, eight at the same time, and restart once."""
     rng = np.random.default_rng(0)
     models = {"small model": Model(0.5, half=20), "large model": Model(0.8, half=200)}
-    selector, opened, finished = new_selector(), list[esbas.Choice](), 0
+    selector = new_selector()
+    opened: list[esbas.Choice] = []
+    finished = 0
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "selector.json"
         while finished < CONVERSATIONS:
@@ -62,14 +70,18 @@ def main() -> None:
             success = models[choice.arm].success if choice.arm in models else RULES_SUCCESS
             selector.tell(choice, float(rng.random() < success))
             finished += 1
-            if finished == CONVERSATIONS // 2:  # the program ends, and a new one continues with the open choices
+            if finished == CONVERSATIONS // 2:
+                # The program ends, and a new one continues with the open choices.
                 saved.write_text(json.dumps(selector.state_dict()))
                 selector = new_selector()
                 selector.load_state_dict(json.loads(saved.read_text()))
     for choice in opened:
         selector.withdraw(choice)  # no value: the user left
     for arm, row in selector.explain().items():
-        print(f"{arm:12s} chosen {row['selections']:4.0f} times, late values {row['late']:2.0f}, mean {row['mean']:.2f}")
+        print(
+            f"{arm:12s} chosen {row['selections']:4.0f} times, "
+            f"late values {row['late']:2.0f}, mean {row['mean']:.2f}"
+        )
 
 
 if __name__ == "__main__":
