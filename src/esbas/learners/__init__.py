@@ -10,8 +10,10 @@ from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
 from esbas.learners.tabular.double_q import DoubleQ
 from esbas.learners.tabular.expected_sarsa import ExpectedSARSA
+from esbas.learners.tabular.prioritized_sweeping import PrioritizedSweeping
 from esbas.learners.tabular.q_lambda import QLambda
 from esbas.learners.tabular.q_learning import TabularQ
+from esbas.learners.tabular.r_max import RMax
 
 if TYPE_CHECKING:
     from esbas.learners.d3rlpy.learner import D3Learner as D3Learner
@@ -26,7 +28,9 @@ __all__ = [
     "ExpectedSARSA",
     "Isolated",
     "LinearFQI",
+    "PrioritizedSweeping",
     "QLambda",
+    "RMax",
     "SharedReplay",
     "TabularQ",
     "linear_constant",

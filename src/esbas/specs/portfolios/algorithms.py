@@ -14,7 +14,15 @@ from esbas._internal.registry import Registry
 from esbas.envs.wrappers import number_of
 from esbas.errors import InvalidValueError, SpaceError, UnknownNameError
 from esbas.learner import Learner, RandomPolicy
-from esbas.learners import Constant, DoubleQ, ExpectedSARSA, QLambda, TabularQ
+from esbas.learners import (
+    Constant,
+    DoubleQ,
+    ExpectedSARSA,
+    PrioritizedSweeping,
+    QLambda,
+    RMax,
+    TabularQ,
+)
 from esbas.learners.d3rlpy import names as d3_names
 from esbas.specs.portfolios.build import (
     CONTINUOUS,
@@ -169,6 +177,8 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
     "double_q": _of_table("double Q", DoubleQ, _double_q),
     "q_lambda": _of_table("Q(lambda)", QLambda),
     "expected_sarsa": _of_table("expected SARSA", ExpectedSARSA),
+    "prioritized_sweeping": _of_table("prioritized sweeping", PrioritizedSweeping),
+    "r_max": _of_table("R-max", RMax),
     "fqi": AlgorithmSpec(
         title="FQI",
         actions=(DISCRETE,),
@@ -238,6 +248,8 @@ def algorithm_name(learner_class: type[Any]) -> str | None:
         DoubleQ: "double_q",
         QLambda: "q_lambda",
         ExpectedSARSA: "expected_sarsa",
+        PrioritizedSweeping: "prioritized_sweeping",
+        RMax: "r_max",
     }
     if learner_class in names:
         return names[learner_class]
