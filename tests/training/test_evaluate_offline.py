@@ -142,3 +142,20 @@ def test_trajectories_of_another_task(tmp_path: Path) -> None:
     archive.write(path, "run", state)
     with pytest.raises(InvalidValueError, match="observations"):
         main(Evaluate(folder, offline=True))
+
+
+def test_episodes_with_repeated_actions_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    repeating = "tabular_q(learning_rate=0.5, epsilon=0.5, zeta=2.0)"
+    folder = trained(tmp_path / "f", episodes=300, learners=(repeating, LEARNERS[1]))
+    capsys.readouterr()
+    assert cli.main(["evaluate", str(folder), "--offline"]) in (0, None)
+    found = scores(folder)
+    left_out = offline(folder)["episodes without probabilities"]
+    assert left_out > 0
+    note = f"{left_out} episodes were left out, because the probabilities of their actions are not"
+    assert note in " ".join(capsys.readouterr().out.split())
+    name = next(learner for learner, _ in found if "zeta" in learner)
+    assert found[name, "exploring"]["problem"] == "has no probabilities of actions"
+    assert found[name, "greedy"]["value"] is not None

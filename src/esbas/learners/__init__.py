@@ -7,6 +7,7 @@ from esbas.isolation import Isolated
 from esbas.learners.constant import Constant
 from esbas.learners.dqn.replay.memory import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.learners.ez_greedy import EZGreedy
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
 from esbas.learners.tabular.double_q import DoubleQ
 from esbas.learners.tabular.expected_sarsa import ExpectedSARSA
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Constant",
     "DoubleQ",
+    "EZGreedy",
     "EpsilonGreedy",
     "ExpectedSARSA",
     "Isolated",

@@ -77,6 +77,11 @@ def _draw(values: Array, epsilon: float, rng: np.random.Generator) -> int:
     """Draw an action, given the values of all actions, (A,)."""
     if rng.random() < epsilon:
         return int(rng.integers(len(values)))
+    return best_action(values, rng)
+
+
+def best_action(values: Array, rng: np.random.Generator) -> int:
+    """Return the action with the highest value; of several, a random one."""
     first = values.argmax()
     best = (values == values[first]).nonzero()[0]  # empty if the value is NaN
     return int(best[int(rng.random() * len(best))]) if len(best) > 1 else int(first)

@@ -395,7 +395,7 @@ def evaluate_offline(
         cause = "The policies have learnt from these episodes, or from others since"
         notes.append(f"{cause}: the values are likely too good.")
     if found.unknown:
-        cause = "because the probabilities of their actions were not recorded"
+        cause = "because the probabilities of their actions are not known"
         notes.append(f"{found.unknown:,} episodes were left out, {cause}.")
     return Table(OFFLINE_HEADER, rows), run, notes
 

@@ -43,8 +43,7 @@ class FirstBestQ(TabularQ):
     """
 
     def policy(self) -> EpsilonGreedy:
-        epsilon = super().policy().epsilon
-        return EpsilonGreedy(self._first_best, epsilon, batch_values=self._first_best)
+        return EpsilonGreedy(self._first_best, self.epsilon(), batch_values=self._first_best)
 
     def _first_best(self, observations: Any) -> NDArray[np.float64]:
         """Return 1 for the first of the best actions, 0 for the others, (..., A)."""

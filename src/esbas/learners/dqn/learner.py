@@ -17,6 +17,7 @@ from esbas.learners.dqn.layout import Convolution, NetworkLayout
 from esbas.learners.dqn.optimizers import OPTIMIZERS
 from esbas.learners.dqn.replay.memory import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.learners.ez_greedy import EZGreedy, check_zeta
 from esbas.learners.from_env import (
     check_options,
     name_for,
@@ -48,6 +49,7 @@ class DQNOptions(TypedDict, total=False):
     learning_starts: int
     sync_every: int
     epsilon: tuple[float, float, int]
+    zeta: float | None
     device: str
     overlap: bool
     seed: int
@@ -87,6 +89,8 @@ class DQN(Named):
         sync_every: updates between copies of the network to the target network.
         epsilon: the probability of a random action: (first, last, transitions in between) for a
             linear decay.
+        zeta: the exponent of the zeta distribution of how often a random action is repeated, see
+            `EZGreedy`; the paper uses 2. None: once, which is epsilon-greedy.
         device: "cpu", or a device of PyTorch: "cuda", "mps", or "auto" for "cuda" if there is one,
             otherwise "cpu". On the CPU, PyTorch is used for convolutions only. Saved states can be
             loaded on any device.
@@ -121,6 +125,7 @@ class DQN(Named):
         learning_starts: int = 500,
         sync_every: int = 300,
         epsilon: tuple[float, float, int] = (1.0, 0.02, 8_000),
+        zeta: float | None = None,
         device: str = "cpu",
         overlap: bool = False,
         seed: int = 0,
@@ -142,7 +147,9 @@ class DQN(Named):
             0 <= trace_decay <= 1,
             f"`trace_decay` must be between 0 and 1, but got {trace_decay!r}.",
         )
+        check_zeta(zeta)
         self._epsilon = schedules.linear_decay(epsilon)
+        self._zeta = zeta
         if optimizer not in OPTIMIZERS:
             raise unknown("optimizer", optimizer, OPTIMIZERS)
         self.name = name
@@ -211,8 +218,9 @@ class DQN(Named):
         check_options(cls, options)
         return cls(name_for(cls, name, options), replay=replay_for(env, replay), **options)
 
-    def policy(self) -> EpsilonGreedy:
-        return self._policy(self.epsilon)
+    def policy(self) -> EpsilonGreedy | EZGreedy:
+        policy = self._policy(self.epsilon)
+        return policy if self._zeta is None else EZGreedy(policy, self._zeta)
 
     def greedy_policy(self) -> EpsilonGreedy:
         return self._policy(lambda: 0.0)

@@ -51,6 +51,7 @@ class DoubleQ(Tabular):
         gamma: float = 0.99,
         epsilon: Exploration = 0.1,
         initial: float = 0.0,
+        zeta: float | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__(
@@ -61,6 +62,7 @@ class DoubleQ(Tabular):
             gamma=gamma,
             epsilon=epsilon,
             initial=initial,
+            zeta=zeta,
         )
         self.tables: Array = np.stack([self.table, self.table])  # (2, S, A); `table` is their mean
         self._rng = seeding.generator(seed, "double q", name)

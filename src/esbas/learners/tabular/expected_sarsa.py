@@ -18,8 +18,8 @@ class ExpectedSARSA(Tabular):
     """Learns the values of its own ε-greedy policy, exploration included.
 
     So it avoids actions that exploration makes risky. The expectation is that of its own policy,
-    whichever learner acted, so it is correct for the data of others. See `Tabular` for the
-    arguments.
+    whichever learner acted, so it is correct for the data of others. Repetitions of random actions
+    (`zeta`) are not part of this expectation. See `Tabular` for the arguments.
     """
 
     title = "expected SARSA"

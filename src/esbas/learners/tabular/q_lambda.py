@@ -76,6 +76,7 @@ class QLambda(Tabular):
         gamma: float = 0.99,
         epsilon: Exploration = 0.1,
         initial: float = 0.0,
+        zeta: float | None = None,
         trace_decay: float = 0.8,
     ) -> None:
         super().__init__(
@@ -86,6 +87,7 @@ class QLambda(Tabular):
             gamma=gamma,
             epsilon=epsilon,
             initial=initial,
+            zeta=zeta,
         )
         require(
             0 <= trace_decay <= 1,

@@ -13,6 +13,7 @@ from esbas._internal.spaces import Discrete
 from esbas.errors import require
 from esbas.learners import schedules
 from esbas.learners.epsilon_greedy import EpsilonGreedy
+from esbas.learners.ez_greedy import EZGreedy, check_zeta
 from esbas.learners.from_env import (
     check_options,
     name_for,
@@ -35,6 +36,7 @@ class TabularOptions(TypedDict, total=False):
     gamma: float
     epsilon: Exploration
     initial: float
+    zeta: float | None
 
 
 class Tabular(Named):
@@ -52,6 +54,8 @@ class Tabular(Named):
             for a linear decay; or a function of the number of the episode.
         initial: the initial value of all actions. If it is higher than any return, actions that
             were never taken are tried first.
+        zeta: the exponent of the zeta distribution of how often a random action is repeated, see
+            `EZGreedy`; the paper uses 2. None: once, which is epsilon-greedy.
     """
 
     stationary = False
@@ -66,6 +70,7 @@ class Tabular(Named):
         gamma: float = 0.99,
         epsilon: Exploration = 0.1,
         initial: float = 0.0,
+        zeta: float | None = None,
     ) -> None:
         require(states >= 1, f"`states` must be at least 1, but got {states!r}.")
         require(actions >= 1, f"`actions` must be at least 1, but got {actions!r}.")
@@ -75,6 +80,7 @@ class Tabular(Named):
             f"`learning_rate` must be greater than 0 and at most 1, but got {learning_rate!r}.",
         )
         require(bool(np.isfinite(initial)), f"`initial` must be finite, but got {initial!r}.")
+        check_zeta(zeta)
         self.name = name
         self.gamma = gamma
         self.observation_space = Discrete(states)
@@ -82,6 +88,7 @@ class Tabular(Named):
         self.table: Array = np.full((states, actions), float(initial))
         self._rate = learning_rate
         self._epsilon = epsilon if callable(epsilon) else _number_or_decay(epsilon)
+        self._zeta = zeta
         self._episode = 1  # the number of the current episode
         self._seen = 0  # the number of transitions so far
         # The value before an update, the value after it, and the learning rate.
@@ -109,10 +116,11 @@ class Tabular(Named):
         check_options(cls, options)
         return cls(name_for(cls, name, options), states=states, actions=actions, **options)
 
-    def policy(self) -> EpsilonGreedy:
+    def policy(self) -> EpsilonGreedy | EZGreedy:
         rows = self.table.__getitem__  # works for one observation and for many
         epsilon = self._epsilon if isinstance(self._epsilon, float) else self.epsilon()
-        return EpsilonGreedy(rows, epsilon, batch_values=rows)
+        policy = EpsilonGreedy(rows, epsilon, batch_values=rows)
+        return policy if self._zeta is None else EZGreedy(policy, self._zeta)
 
     def greedy_policy(self) -> EpsilonGreedy:
         rows = self.table.__getitem__

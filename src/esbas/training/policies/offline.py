@@ -49,8 +49,9 @@ class OfflineScores:
         scores: one for each policy.
         frozen: whether the policies acted in these episodes as they are now. Otherwise they have
             learnt from them.
-        unknown: the number of episodes that were left out, because their probabilities were not
-            recorded.
+        unknown: the number of episodes that were left out, because the probabilities of their
+            actions were not recorded, or not those that importance weights need: see
+            `_remembers`.
     """
 
     scores: tuple[OfflineScore, ...]
@@ -67,13 +68,7 @@ def score_offline(training: TrainingFolder, seed: int, *, names: Sequence[str]) 
     kept = kept_trajectories(training, seed)
     epochs = read_episodes(run_folder(training.folder, seed)).epochs[: len(kept)]
     last_epoch = np.flatnonzero(epochs == epochs[-1]).tolist()
-    known = [index for index in last_epoch if not np.isnan(kept[index].log_probs).any()]
-    if not known:
-        message = f"The run of seed {seed} has no log-probabilities of actions"
-        cause = "because its learners do not return them"
-        raise SaveFileError(f"{message}, {cause}: evaluate without --offline.")
-    trajectories = [kept[index] for index in known]
-    arms = [kept.arms[index] for index in known]
+    recorded = [index for index in last_epoch if not np.isnan(kept[index].log_probs).any()]
     built: dict[str, Learner] = {}
     try:
         for name, stored in learners_at_checkpoint(training, seed).items():
@@ -82,6 +77,14 @@ def score_offline(training: TrainingFolder, seed: int, *, names: Sequence[str]) 
                 observation_space=outermost.observation_space,
                 action_space=outermost.action_space,
             )
+        remembering = {name for name, learner in built.items() if _remembers(learner.policy())}
+        known = [index for index in recorded if kept.arms[index] not in remembering]
+        if not known:
+            message = f"The run of seed {seed} has no log-probabilities of actions"
+            cause = "because its learners do not return them"
+            raise SaveFileError(f"{message}, {cause}: evaluate without --offline.")
+        trajectories = [kept[index] for index in known]
+        arms = [kept.arms[index] for index in known]
         behaviors = _as_recorded(trajectories, arms, built)
         estimate = partial(_estimator(training.plan), trajectories)
         if behaviors is not None:
@@ -98,6 +101,15 @@ def score_offline(training: TrainingFolder, seed: int, *, names: Sequence[str]) 
         frozen=behaviors is not None,
         unknown=len(last_epoch) - len(known),
     )
+
+
+def _remembers(policy: Any) -> bool:
+    """Return whether probabilities depend on what the policy remembers of an episode.
+
+    A policy that is repeating an action takes no other one, so importance weights of what others
+    would have done there cannot be known.
+    """
+    return hasattr(policy, "start") and not hasattr(policy, "log_probs")
 
 
 def _as_recorded(
