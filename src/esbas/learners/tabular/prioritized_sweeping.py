@@ -15,6 +15,7 @@ class PrioritizedSweepingOptions(TypedDict, total=False):
     gamma: float
     epsilon: Exploration
     initial: float
+    zeta: float | None
     planning_steps: int
 
 
@@ -44,6 +45,7 @@ class PrioritizedSweeping(Tabular):
         gamma: float = 0.99,
         epsilon: Exploration = 0.1,
         initial: float = 0.0,
+        zeta: float | None = None,
         planning_steps: int = 20,
     ) -> None:
         super().__init__(
@@ -54,6 +56,7 @@ class PrioritizedSweeping(Tabular):
             gamma=gamma,
             epsilon=epsilon,
             initial=initial,
+            zeta=zeta,
         )
         require(
             planning_steps >= 1, f"`planning_steps` must be at least 1, but got {planning_steps!r}."

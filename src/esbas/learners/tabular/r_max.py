@@ -26,6 +26,7 @@ class RMaxOptions(TypedDict, total=False):
 
     gamma: float
     epsilon: Exploration
+    zeta: float | None
     planning_steps: int
     known_after: int
     r_max: float
@@ -58,6 +59,7 @@ class RMax(PrioritizedSweeping):
         actions: int,
         gamma: float = 0.99,
         epsilon: Exploration = 0.0,
+        zeta: float | None = None,
         planning_steps: int = 100,
         known_after: int = 3,
         r_max: float = 1.0,
@@ -72,6 +74,7 @@ class RMax(PrioritizedSweeping):
             gamma=gamma,
             epsilon=epsilon,
             initial=r_max / (1 - gamma),
+            zeta=zeta,
             planning_steps=planning_steps,
         )
         self.known_after = known_after
