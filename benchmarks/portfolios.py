@@ -1,0 +1,338 @@
+"""Default portfolios against those of version 0.7, at equal environment steps and paired seeds.
+
+    python -m benchmarks portfolios                                  # everything that is missing
+    python -m benchmarks.portfolios --tasks Taxi CartPole --seeds 3  # a part of it
+
+A run that is finished is kept in `results/portfolios/`, so the command continues where it was
+stopped, and only prints the tables if nothing is missing. A score is the mean over 50 equal parts
+of the budget. All environments were used to choose the portfolios.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import esbas
+from esbas.experiments.control.cells import binned_means
+from esbas.learner import Learner
+from esbas.specs.portfolios.recipe import Recipe, default_recipe, read_recipe
+from esbas.training import make_env
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "portfolios"
+BEFORE = Path(__file__).parent / "portfolios_before"
+BINS = 50
+LATE = 0.8  # the last fifth of a run
+LAST_EPISODES = 50
+NOW = "now"
+THEN = "before"
+RANDOM = "random"
+TABLES = "tables"
+NETWORKS = "networks"
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment with its budget.
+
+    Attributes:
+        env: as in `esbas train`.
+        steps: of training.
+        kind: which default portfolio it gets.
+        seeds: how many runs.
+        wrappers: as in `esbas train`.
+        greedy_episodes: of the final policy without exploration.
+        is_compared: whether it counts in the aggregate.
+    """
+
+    env: str
+    steps: int
+    kind: str
+    seeds: int
+    wrappers: tuple[str, ...] = ()
+    greedy_episodes: int = 50
+    is_compared: bool = True
+
+
+_EXPERIMENTS = "esbas.experiments.envs"
+_GRID = ("minigrid.wrappers:ImgObsWrapper", "FlattenObservation")
+_MINATAR = ("FlattenObservation", "TimeLimit(max_episode_steps=1000)")
+TASKS = {
+    "FrozenLake": Task("FrozenLake-v1", 20_000, TABLES, 10),
+    "FrozenLake8x8": Task("FrozenLake8x8-v1", 20_000, TABLES, 10),
+    "Taxi": Task("Taxi-v4", 20_000, TABLES, 10, greedy_episodes=1000),
+    "CliffWalking": Task(
+        "CliffWalking-v1", 20_000, TABLES, 10, ("TimeLimit(max_episode_steps=200)",)
+    ),
+    "RiverSwim": Task(f"{_EXPERIMENTS}:RiverSwim", 20_000, TABLES, 10),
+    "FourRooms": Task(
+        f"{_EXPERIMENTS}:FourRooms(slip=0.2, max_episode_steps=150)", 20_000, TABLES, 10
+    ),
+    "Inventory": Task(
+        f"{_EXPERIMENTS}:Inventory(capacity=12, demand=4, max_episode_steps=50)", 20_000, TABLES, 10
+    ),
+    "CartPole": Task("CartPole-v1", 20_000, NETWORKS, 20),
+    "Acrobot": Task("Acrobot-v1", 20_000, NETWORKS, 10),
+    "MiniGrid-Empty": Task("minigrid:MiniGrid-Empty-Random-6x6-v0", 12_000, NETWORKS, 10, _GRID),
+    "Breakout": Task(
+        "minatar.gym:BaseEnv(game='breakout', use_minimal_action_set=True)",
+        20_000,
+        NETWORKS,
+        10,
+        _MINATAR,
+    ),
+    "LunarLander": Task("LunarLander-v3", 50_000, NETWORKS, 20, greedy_episodes=20),
+    "LunarLander-long": Task(
+        "LunarLander-v3", 100_000, NETWORKS, 20, greedy_episodes=20, is_compared=False
+    ),
+    "MountainCar": Task(
+        "MountainCar-v0", 100_000, NETWORKS, 10, greedy_episodes=20, is_compared=False
+    ),
+}
+
+
+def main() -> None:
+    run_missing(list(TASKS), seeds=None)
+    print_tables()
+
+
+def run_missing(names: Sequence[str], *, seeds: int | None) -> None:
+    """Run what is missing in the results: all methods with the first seed, then with the next."""
+    most = max(TASKS[name].seeds for name in names)
+    for seed in range(most if seeds is None else min(most, seeds)):
+        for name in names:
+            task = TASKS[name]
+            if seed >= task.seeds:
+                continue
+            for method, recipe in methods_of(task).items():
+                _run_if_missing(name, method, recipe, seed)
+
+
+def methods_of(task: Task) -> dict[str, Recipe]:
+    """Return the portfolios to run by name: before, now, chance, and tables each alone."""
+    file = "tabular.toml" if task.kind == TABLES else "discrete.toml"
+    before = read_recipe((BEFORE / file).read_text("utf-8"), source=file)
+    env = _make(task)
+    now = default_recipe(env)
+    env.close()
+    found = {
+        THEN: before,
+        NOW: now,
+        RANDOM: read_recipe('[[learner]]\nalgorithm = "random"', source=RANDOM),
+    }
+    if task.kind == TABLES:
+        for spec in now.learners:
+            found[f"alone: {spec.name}"] = Recipe(now.text, (spec,), now.memory)
+    return found
+
+
+def _make(task: Task) -> Any:
+    return make_env(task.env, wrappers=list(task.wrappers))
+
+
+def _run_if_missing(name: str, method: str, recipe: Recipe, seed: int) -> None:
+    task = TASKS[name]
+    path = _path(name, method)
+    stored = _read(path, recipe, task)
+    if str(seed) in stored["runs"]:
+        return
+    stored["runs"][str(seed)] = run_one(task, recipe, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(stored, indent=1)
+    path.write_text(text + "\n", "utf-8")
+    score = stored["runs"][str(seed)]["score"]
+    print(f"{name}, {method}, seed {seed}: {score:.4g}", flush=True)
+
+
+def _path(name: str, method: str) -> Path:
+    file = "".join(letter if letter.isalnum() else "-" for letter in method)
+    return RESULTS / name / f"{file}.json"
+
+
+def _read(path: Path, recipe: Recipe, task: Task) -> dict[str, Any]:
+    """Return the stored runs of this portfolio and budget. Those of others do not count."""
+    names = [spec.name for spec in recipe.learners]
+    about = {
+        "env": task.env,
+        "steps": task.steps,
+        "learners": names,
+        "portfolio": hashlib.sha256(recipe.text.encode()).hexdigest(),
+    }
+    if path.exists():
+        stored: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if {key: stored.get(key) for key in about} == about:
+            return stored
+    return about | {"runs": {}}
+
+
+def run_one(task: Task, recipe: Recipe, seed: int) -> dict[str, Any]:
+    """Train once with the recommended selector, and let the leader at the end play greedily."""
+    env = _make(task)
+    learners = recipe.build(env, steps=task.steps, seed=seed)
+    starts = []
+    values = []
+    controlling = []
+    steps = 0
+    begin = time.process_time()
+    run = esbas.run(env, learners, steps=task.steps, objective="return", seed=seed, keep_data=False)
+    for record in run:
+        starts.append(steps)
+        values.append(record.value)
+        controlling.append(record.learner)
+        steps += record.length
+    seconds = time.process_time() - begin
+    curve = binned_means(np.array(starts), np.array(values), steps=task.steps, bins=BINS)
+    late = [
+        name
+        for name, start in zip(controlling, starts, strict=True)
+        if start >= LATE * task.steps or start == starts[-1]
+    ]
+    leader = max(sorted(set(late)), key=late.count)
+    by_name = {learner.name: learner for learner in learners}
+    greedy = _greedy_score(task, by_name[leader], seed)
+    env.close()
+    return {
+        "score": float(curve.mean()),
+        "last fifth": float(curve[int(LATE * BINS) :].mean()),
+        f"last {LAST_EPISODES} episodes": float(np.mean(values[-LAST_EPISODES:])),
+        "greedy": greedy,
+        "leader": leader,
+        "cpu seconds": round(seconds, 3),
+    }
+
+
+def _greedy_score(task: Task, learner: Learner, seed: int) -> float:
+    """Return the mean return of a learner's policy without exploration, over fresh episodes."""
+    env = _make(task)
+    policy = getattr(learner, "greedy_policy", learner.policy)()
+    rng = np.random.default_rng((seed, 10_000))
+    returns = []
+    for _ in range(task.greedy_episodes):
+        episode_seed = int(rng.integers(2**31))
+        trajectory = esbas.play(env, policy, rng=rng, seed=episode_seed)
+        returns.append(float(trajectory.rewards.sum()))
+    env.close()
+    return float(np.mean(returns))
+
+
+def scores_of(name: str, method: str, *, key: str = "score") -> dict[int, float]:
+    """Return the stored numbers of a method on a task, by seed."""
+    path = _path(name, method)
+    if not path.exists():
+        return {}
+    runs = json.loads(path.read_text("utf-8"))["runs"]
+    return {int(seed): run[key] for seed, run in runs.items()}
+
+
+def _mean(scores: dict[int, float]) -> float:
+    return float(np.mean(list(scores.values()))) if scores else math.nan
+
+
+def _interval(differences: Sequence[float]) -> float:
+    """Return half of the width of the 95 % interval of a mean."""
+    if len(differences) < 2:
+        return math.nan
+    return float(1.96 * np.std(differences, ddof=1) / math.sqrt(len(differences)))
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return a row for each task with results: scores, paired difference and relative gain."""
+    found = []
+    for name, task in TASKS.items():
+        before = scores_of(name, THEN)
+        now = scores_of(name, NOW)
+        seeds = sorted(set(before) & set(now))
+        if not seeds:
+            continue
+        differences = [now[seed] - before[seed] for seed in seeds]
+        chance = _mean(scores_of(name, RANDOM))
+        best = max(_mean(before), _mean(now), _best_alone(name))
+        difference = float(np.mean(differences))
+        then = _mean({seed: before[seed] for seed in seeds})
+        found.append(
+            {
+                "task": name,
+                "kind": task.kind,
+                "seeds": len(seeds),
+                "random": chance,
+                "before": then,
+                "now": then + difference,
+                "difference": difference,
+                "interval": _interval(differences),
+                "best": best,
+                "gain": difference / (best - chance),
+                "ratio": (then + difference - chance) / (then - chance),
+                "greedy before": _mean(scores_of(name, THEN, key="greedy")),
+                "greedy now": _mean(scores_of(name, NOW, key="greedy")),
+                "cpu": _mean(scores_of(name, NOW, key="cpu seconds"))
+                / _mean(scores_of(name, THEN, key="cpu seconds")),
+            }
+        )
+    return found
+
+
+def _best_alone(name: str) -> float:
+    scores = [-math.inf]
+    folder = RESULTS / name
+    for path in sorted(folder.glob("alone-*.json")):
+        runs = json.loads(path.read_text("utf-8"))["runs"]
+        scores.append(_mean({int(seed): run["score"] for seed, run in runs.items()}))
+    return max(scores)
+
+
+def table() -> str:
+    """Return the results as a Markdown table."""
+    lines = [
+        (
+            "| environment | steps | seeds | random | before | now | difference "
+            "| greedy before | greedy now |"
+        ),
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows():
+        steps = f"{TASKS[row['task']].steps:,}"
+        difference = f"{row['difference']:+.3g} ± {row['interval']:.2g}"
+        numbers = [row["random"], row["before"], row["now"]]
+        greedy = [row["greedy before"], row["greedy now"]]
+        cells = [row["task"], steps, str(row["seeds"]), *(f"{each:.3g}" for each in numbers)]
+        cells += [difference, *(f"{each:.3g}" for each in greedy)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def print_tables() -> None:
+    print(table())
+    found = rows()
+    tables = [row for row in found if row["kind"] == TABLES]
+    if tables:
+        gain = float(np.mean([row["gain"] for row in tables]))
+        worst = min(row["difference"] + row["interval"] for row in tables)
+        print(f"tables, mean gain of the way from random to best: {gain:.3f} (at least 0.15)")
+        print(f"tables, intervals of differences below zero: {'none' if worst >= 0 else 'some'}")
+    networks = [row for row in found if TASKS[row["task"]].is_compared and row["kind"] == NETWORKS]
+    if networks:
+        ratio = math.exp(float(np.mean([math.log(row["ratio"]) for row in networks])))
+        print(f"networks, geometric mean of ratios: {ratio:.3f} (at least 1.2)")
+    solved = scores_of("MountainCar", NOW, key=f"last {LAST_EPISODES} episodes")
+    if solved:
+        count = sum(value > -160 for value in solved.values())
+        print(f"MountainCar, solved in {count} of {len(solved)} runs (at least 8 of 10)")
+    for row in found:
+        print(f"{row['task']}: CPU time {row['cpu']:.2f} of before, ratio {row['ratio']:.2f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--seeds", type=int, help="how many, at most")
+    given = parser.parse_args()
+    run_missing(given.tasks, seeds=given.seeds)
+    print_tables()
