@@ -9,6 +9,7 @@ from esbas.learners.dqn.replay.memory import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.ez_greedy import EZGreedy
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
+from esbas.learners.persistent_random import PersistentRandom
 from esbas.learners.tabular.double_q import DoubleQ
 from esbas.learners.tabular.expected_sarsa import ExpectedSARSA
 from esbas.learners.tabular.prioritized_sweeping import PrioritizedSweeping
@@ -30,6 +31,7 @@ __all__ = [
     "ExpectedSARSA",
     "Isolated",
     "LinearFQI",
+    "PersistentRandom",
     "PrioritizedSweeping",
     "QLambda",
     "RMax",

@@ -14,12 +14,9 @@ LONGEST = 10_000
 """The largest number of times that a random action is taken in a row, as in the paper."""
 
 
-def check_zeta(zeta: float | None) -> None:
-    """Raise an error unless this is the exponent of a zeta distribution, or None."""
-    require(
-        zeta is None or 1 < zeta < math.inf,
-        f"`zeta` must be finite and greater than 1, or None, but got {zeta!r}.",
-    )
+def check_exponent(zeta: float) -> None:
+    """Raise an error unless this can be the exponent of a zeta distribution."""
+    require(1 < zeta < math.inf, f"`zeta` must be finite and greater than 1, but got {zeta!r}.")
 
 
 def draw_repetitions(zeta: float, rng: np.random.Generator) -> int:

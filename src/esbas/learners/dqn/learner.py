@@ -17,7 +17,7 @@ from esbas.learners.dqn.layout import Convolution, NetworkLayout
 from esbas.learners.dqn.optimizers import OPTIMIZERS
 from esbas.learners.dqn.replay.memory import SharedReplay
 from esbas.learners.epsilon_greedy import EpsilonGreedy
-from esbas.learners.ez_greedy import EZGreedy, check_zeta
+from esbas.learners.ez_greedy import EZGreedy, check_exponent
 from esbas.learners.from_env import (
     check_options,
     name_for,
@@ -147,7 +147,8 @@ class DQN(Named):
             0 <= trace_decay <= 1,
             f"`trace_decay` must be between 0 and 1, but got {trace_decay!r}.",
         )
-        check_zeta(zeta)
+        if zeta is not None:
+            check_exponent(zeta)
         self._epsilon = schedules.linear_decay(epsilon)
         self._zeta = zeta
         if optimizer not in OPTIMIZERS:

@@ -13,7 +13,7 @@ from esbas._internal.spaces import Discrete
 from esbas.errors import require
 from esbas.learners import schedules
 from esbas.learners.epsilon_greedy import EpsilonGreedy
-from esbas.learners.ez_greedy import EZGreedy, check_zeta
+from esbas.learners.ez_greedy import EZGreedy, check_exponent
 from esbas.learners.from_env import (
     check_options,
     name_for,
@@ -80,7 +80,8 @@ class Tabular(Named):
             f"`learning_rate` must be greater than 0 and at most 1, but got {learning_rate!r}.",
         )
         require(bool(np.isfinite(initial)), f"`initial` must be finite, but got {initial!r}.")
-        check_zeta(zeta)
+        if zeta is not None:
+            check_exponent(zeta)
         self.name = name
         self.gamma = gamma
         self.observation_space = Discrete(states)

@@ -18,6 +18,7 @@ from esbas.learners import (
     Constant,
     DoubleQ,
     ExpectedSARSA,
+    PersistentRandom,
     PrioritizedSweeping,
     QLambda,
     RMax,
@@ -43,6 +44,10 @@ _SB3_LOGS = "stats_window_size", "tensorboard_log", "verbose", "_init_setup_mode
 
 def _random(context: BuildContext, name: str) -> Learner:
     return Constant(name, RandomPolicy(context.action_space))
+
+
+def _persistent_random(context: BuildContext, name: str, **options: Any) -> Learner:
+    return PersistentRandom(name, action_space=context.action_space, **options)
 
 
 def _tabular(
@@ -195,6 +200,14 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
         reserved=(),
         any_observations=True,
     ),
+    "persistent_random": AlgorithmSpec(
+        title="persistent random",
+        actions=(DISCRETE, CONTINUOUS, OTHER),
+        signature=lambda: PersistentRandom,
+        make=_persistent_random,
+        reserved=("name", "action_space"),
+        any_observations=True,
+    ),
     "sb3.dqn": _of_sb3("dqn", "SB3 DQN", DISCRETE),
     "sb3.qrdqn": _of_sb3("qrdqn", "QR-DQN", DISCRETE),
     "sb3.sac": _of_sb3("sac", "SAC", CONTINUOUS),
@@ -248,6 +261,7 @@ def algorithm_name(learner_class: type[Any]) -> str | None:
         DoubleQ: "double_q",
         QLambda: "q_lambda",
         ExpectedSARSA: "expected_sarsa",
+        PersistentRandom: "persistent_random",
         PrioritizedSweeping: "prioritized_sweeping",
         RMax: "r_max",
     }

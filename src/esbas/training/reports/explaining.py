@@ -21,6 +21,7 @@ ALGORITHMS = {
     "r_max": "R-max: a table with a model, which goes where it has not been",
     "fqi": "fitted Q iteration: a regression on all episodes so far",
     "random": "random actions; it learns nothing",
+    "persistent_random": "random actions, each of them repeated; it learns nothing",
     "sb3.dqn": "the deep Q-network of Stable-Baselines3",
     "sb3.qrdqn": "a deep Q-network that learns quantiles of returns (Stable-Baselines3)",
     "sb3.sac": "soft actor-critic (Stable-Baselines3)",
@@ -39,6 +40,7 @@ def explained(spec: LearnerSpec | MadeLearner) -> str:
     if "learning_rate" in spec.options:
         text += f", learning rate {in_words(spec.options['learning_rate'])}"
     others = _returns(spec) + _networks(spec.options) + _first_values(spec.options)
+    others += _repetitions(spec.options)
     return "; ".join([text, *others]) + "."
 
 
@@ -54,6 +56,14 @@ def _returns(spec: LearnerSpec | MadeLearner) -> list[str]:
     count = "" if steps is None else f" (n = {in_words(steps)})"
     about = "are used as they are, also where other learners acted: faster, but biased"
     return [f"uncorrected: n-step returns{count} {about}"]
+
+
+def _repetitions(options: Mapping[str, Any]) -> list[str]:
+    """Explain "zeta"."""
+    if options.get("zeta") is None:
+        return []
+    exponent = in_words(options["zeta"])
+    return [f"zeta: random actions are taken n times in a row, n with probability ∝ n^-{exponent}"]
 
 
 def _networks(options: Mapping[str, Any]) -> list[str]:
