@@ -10,6 +10,7 @@ from esbas.learners.epsilon_greedy import EpsilonGreedy
 from esbas.learners.ez_greedy import EZGreedy
 from esbas.learners.linear_fqi import LinearFQI, linear_constant
 from esbas.learners.persistent_random import PersistentRandom
+from esbas.learners.tabular.bonus_q import BonusQ
 from esbas.learners.tabular.double_q import DoubleQ
 from esbas.learners.tabular.expected_sarsa import ExpectedSARSA
 from esbas.learners.tabular.prioritized_sweeping import PrioritizedSweeping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from esbas.learners.sb3.learner import SB3Learner as SB3Learner
 
 __all__ = [
+    "BonusQ",
     "Constant",
     "DoubleQ",
     "EZGreedy",

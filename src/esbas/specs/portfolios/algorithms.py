@@ -15,6 +15,7 @@ from esbas.envs.wrappers import number_of
 from esbas.errors import InvalidValueError, SpaceError, UnknownNameError
 from esbas.learner import Learner, RandomPolicy
 from esbas.learners import (
+    BonusQ,
     Constant,
     DoubleQ,
     ExpectedSARSA,
@@ -182,6 +183,7 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
     "double_q": _of_table("double Q", DoubleQ, _double_q),
     "q_lambda": _of_table("Q(lambda)", QLambda),
     "expected_sarsa": _of_table("expected SARSA", ExpectedSARSA),
+    "bonus_q": _of_table("bonus Q", BonusQ),
     "prioritized_sweeping": _of_table("prioritized sweeping", PrioritizedSweeping),
     "r_max": _of_table("R-max", RMax),
     "fqi": AlgorithmSpec(
@@ -261,6 +263,7 @@ def algorithm_name(learner_class: type[Any]) -> str | None:
         DoubleQ: "double_q",
         QLambda: "q_lambda",
         ExpectedSARSA: "expected_sarsa",
+        BonusQ: "bonus_q",
         PersistentRandom: "persistent_random",
         PrioritizedSweeping: "prioritized_sweeping",
         RMax: "r_max",

@@ -17,6 +17,7 @@ ALGORITHMS = {
     "double_q": "double Q-learning: two tables, each of which evaluates the choices of the other",
     "q_lambda": "Watkins's Q(λ): Q-learning with a table, where a reward also reaches earlier steps",
     "expected_sarsa": "a table with the values of its own policy, exploration included",
+    "bonus_q": "Q-learning with a table and a bonus for rare observations",
     "prioritized_sweeping": "a table with a model: it counts what follows, and plans by that",
     "r_max": "R-max: a table with a model, which goes where it has not been",
     "fqi": "fitted Q iteration: a regression on all episodes so far",
