@@ -15,7 +15,7 @@ import numpy as np
 from esbas._internal import schema
 from esbas._internal.columns import Array
 from esbas._internal.compiling import compiled, compiled_part
-from esbas._internal.schema import COUNT, ArrayOf
+from esbas._internal.schema import ArrayOf
 from esbas.errors import InvalidValueError
 
 NONE = -1  # no edge, or not in the queue
@@ -227,6 +227,18 @@ def _rise(queue: Queue, cell: int) -> None:
     _put(queue, cell, at)
 
 
+@compiled_part
+def _more_urgent_child(queue: Queue, at: int) -> int:
+    """Return the position below `at` with the higher priority. There must be one."""
+    left = 2 * at + 1
+    right = left + 1
+    if right == queue.size[0]:
+        return left
+    if queue.priority[queue.cell[right]] > queue.priority[queue.cell[left]]:
+        return right
+    return left
+
+
 @compiled
 def push(queue: Queue, cell: int, priority: float) -> None:
     """Add a cell, or raise its priority if it waits already."""
@@ -252,11 +264,7 @@ def pop(queue: Queue) -> int:
         moved = queue.cell[size]
         at = 0
         while 2 * at + 1 < size:
-            child = 2 * at + 1
-            right = child + 1
-            if right < size:
-                if queue.priority[queue.cell[right]] > queue.priority[queue.cell[child]]:
-                    child = right
+            child = _more_urgent_child(queue, at)
             if queue.priority[queue.cell[child]] <= queue.priority[moved]:
                 break
             _put(queue, queue.cell[child], at)

@@ -113,9 +113,7 @@ class RMax(PrioritizedSweeping):
         return super().state_dict() | {"r_max": self._r_max}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        schema.check(
-            state, {"r_max": float, str: Any}, f"the saved state of learner {self.name!r}"
-        )
+        schema.check(state, {"r_max": float, str: Any}, f"the saved state of learner {self.name!r}")
         super().load_state_dict(state)
         self._r_max = state["r_max"]
         self._loaded = None
