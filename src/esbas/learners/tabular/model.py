@@ -29,7 +29,7 @@ class Edges(NamedTuple):
 
     cell: Array  # where the edge starts
     state: Array  # where it leads to
-    count: Array  # how often
+    counts: Array  # how often
     next_of_cell: Array  # another edge of the same cell, or NONE
     next_of_state: Array  # another edge into the same state, or NONE
 
@@ -71,7 +71,7 @@ class Model(NamedTuple):
         return {
             "cells": self.edges.cell[:used].copy(),
             "states": self.edges.state[:used].copy(),
-            "counts": self.edges.count[:used].copy(),
+            "counts": self.edges.counts[:used].copy(),
             "visits": self.visits.copy(),
             "rewards": self.reward.copy(),
         }
@@ -105,7 +105,7 @@ class Model(NamedTuple):
         ):
             loaded = loaded.with_room()
             _add_edge(loaded, cell, next_state)
-            loaded.edges.count[loaded.used[0] - 1] = count
+            loaded.edges.counts[loaded.used[0] - 1] = count
         return loaded
 
 
@@ -167,7 +167,7 @@ def _add_edge(model: Model, cell: int, state: int) -> None:
     new = model.used[0]
     edges.cell[new] = cell
     edges.state[new] = state
-    edges.count[new] = 1
+    edges.counts[new] = 1
     edges.next_of_cell[new] = model.of_cell[cell]
     edges.next_of_state[new] = model.of_state[state]
     model.of_cell[cell] = new
@@ -186,7 +186,7 @@ def observe(model: Model, cell: int, reward: float, state: int, terminated: bool
     edge = model.of_cell[cell]
     while edge != NONE:
         if edges.state[edge] == state:
-            edges.count[edge] += 1
+            edges.counts[edge] += 1
             return
         edge = edges.next_of_cell[edge]
     _add_edge(model, cell, state)
@@ -202,9 +202,10 @@ def backup(model: Model, table: Array, gamma: float, cell: int) -> float:
     following = 0.0
     edge = model.of_cell[cell]
     while edge != NONE:
-        following += edges.count[edge] * table[edges.state[edge]].max()
+        following += edges.counts[edge] * table[edges.state[edge]].max()
         edge = edges.next_of_cell[edge]
-    return model.reward[cell] + gamma * following / model.visits[cell]
+    value: float = model.reward[cell] + gamma * following / model.visits[cell]
+    return value
 
 
 @compiled_part
@@ -313,5 +314,5 @@ def sweep(
         edge = model.of_state[state]
         while edge != NONE:
             source = edges.cell[edge]
-            push(queue, source, gamma * change * edges.count[edge] / model.visits[source])
+            push(queue, source, gamma * change * edges.counts[edge] / model.visits[source])
             edge = edges.next_of_state[edge]

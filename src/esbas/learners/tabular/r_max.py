@@ -96,7 +96,7 @@ class RMax(PrioritizedSweeping):
             self._r_max = float(transition.reward)
             unknown = self._model.visits.reshape(self.table.shape) < self.known_after
             self.table[unknown] = self._r_max / (1 - self.gamma)
-            for cell in np.flatnonzero(~unknown):
+            for cell in np.flatnonzero(~unknown).tolist():
                 push(self._queue, cell, self._r_max)
         super().step(transition)
 
