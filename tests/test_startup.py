@@ -39,7 +39,7 @@ def _environment(cache: Path) -> dict[str, str]:
     [
         (["train", "CartPole-v1"], "Preparing the training on CartPole-v1."),
         (["train", "CartPole-v1", "--seeds", "0", "1"], "Preparing the training on CartPole-v1."),
-        (["demo"], "Six DQNs learn to balance a pole, and a bandit chooses which of them acts."),
+        (["demo"], "Four DQNs learn to balance a pole, and a bandit chooses which of them acts."),
         (["resume", "folder"], "Preparing the training in folder."),
         (["evaluate", "folder"], "Loading the training in folder."),
         (["export", "folder"], "Loading the training in folder."),

@@ -297,6 +297,16 @@ convolutions = [[16, 4, 2], [32, 4, 2]]
 hidden = [128]
 
 [[learner]]
+algorithm = "dqn"
+name = "annealed"
+epsilon = [1.0, 0.05, 15_000]
+zeta = 2.0
+
+[[learner]]
+algorithm = "r_max"
+epsilon = 0.01
+
+[[learner]]
 algorithm = "training.plugins:Plainest"
 """
 
@@ -315,6 +325,14 @@ def test_learners_are_explained_by_their_options():
         "Q-learning with a table, learning rate 0.05.",
         "Q-learning with a table; all values begin at 1, so that untried actions are tried first.",
         "a deep Q-network; convolutions with 16, 32 filters and dense layers of 128 units.",
+        (
+            "a deep Q-network; 100 % of its actions are random at first, 5 % after 15,000 steps; "
+            "zeta: random actions are taken n times in a row, n with probability ∝ n^-2."
+        ),
+        (
+            "R-max: a table with a model, which goes where it has not been; 1 % of its actions "
+            "are random."
+        ),
         "training.plugins:Plainest.",
     ]
 

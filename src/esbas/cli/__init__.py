@@ -62,7 +62,7 @@ TRAINING_COMMANDS = {
     "demo": Command(
         "esbas.cli.demo:Demo",
         "Train on CartPole-v1 with three seeds, and write a report (a minute or two).",
-        opening="Six DQNs learn to balance a pole, and a bandit chooses which of them acts.",
+        opening="Four DQNs learn to balance a pole, and a bandit chooses which of them acts.",
     ),
     "train": Command(
         "esbas.training.config:TrainingConfig",
@@ -168,7 +168,7 @@ Options
   --version   Show the version.
 
 Examples
-  # Choose among six DQNs: live view, figures and report in ./esbas-CartPole-v1.
+  # Choose among four DQNs: live view, figures and report in ./esbas-CartPole-v1.
   esbas train CartPole-v1
   # Write a commented portfolio to start from.
   esbas example

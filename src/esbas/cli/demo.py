@@ -11,7 +11,7 @@ SEEDS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Demo:
-    """Train six DQNs on CartPole-v1, choose among them online, and write a figure and a report.
+    """Train four DQNs on CartPole-v1, choose among them online, and write a figure and a report.
 
     A bandit chooses which DQN controls the next episode, and all of them learn from every episode.
     It is the same as esbas train CartPole-v1 --steps 30000 --seeds 0 1 2 --out esbas-demo.

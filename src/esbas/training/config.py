@@ -135,7 +135,7 @@ class TrainingConfig(RunOptions):
     """Train a portfolio of learners on a Gymnasium environment.
 
     One learner controls each episode; all learn from all episodes. esbas train CartPole-v1 trains
-    six DQNs, and esbas train FrozenLake-v1 trains tables. esbas example writes a commented
+    four DQNs, and esbas train FrozenLake-v1 trains tables. esbas example writes a commented
     portfolio to start from.
     """
 
@@ -150,7 +150,7 @@ class TrainingConfig(RunOptions):
     """The learners: dqn, "dqn(learning_rate=0.001, n_steps=3)", sb3.qrdqn,
     "module:Class(option=1)", "mylearner.py:Class", or mylearners.py:function for a function of the
     environment and the seed that returns a list. Default: tables for discrete observations and
-    actions, otherwise six DQNs for discrete actions and Stable-Baselines3 models for continuous
+    actions, otherwise four DQNs for discrete actions and Stable-Baselines3 models for continuous
     actions."""
     portfolio: PathOption = decisive(None)
     """The learners as a TOML file, instead of a list. Default: see learners."""

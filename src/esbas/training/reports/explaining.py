@@ -41,7 +41,7 @@ def explained(spec: LearnerSpec | MadeLearner) -> str:
     if "learning_rate" in spec.options:
         text += f", learning rate {in_words(spec.options['learning_rate'])}"
     others = _returns(spec) + _networks(spec.options) + _first_values(spec.options)
-    others += _repetitions(spec.options)
+    others += _exploration(spec.options) + _repetitions(spec.options)
     return "; ".join([text, *others]) + "."
 
 
@@ -57,6 +57,18 @@ def _returns(spec: LearnerSpec | MadeLearner) -> list[str]:
     count = "" if steps is None else f" (n = {in_words(steps)})"
     about = "are used as they are, also where other learners acted: faster, but biased"
     return [f"uncorrected: n-step returns{count} {about}"]
+
+
+def _exploration(options: Mapping[str, Any]) -> list[str]:
+    """Say how much it explores, which often makes the difference between learners."""
+    epsilon = options.get("epsilon")
+    if isinstance(epsilon, list | tuple):
+        first, last, steps = epsilon
+        later = f"{100 * last:.3g} % after {steps:,} steps"
+        return [f"{100 * first:.3g} % of its actions are random at first, {later}"]
+    if isinstance(epsilon, float):
+        return [f"{100 * epsilon:.3g} % of its actions are random"]
+    return []
 
 
 def _repetitions(options: Mapping[str, Any]) -> list[str]:
