@@ -36,7 +36,7 @@ QUICK: dict[str, Any] = {
 }
 VARIED: dict[str, dict[str, Any]] = {
     "plain": {"double": False, "optimizer": "rmsprop", "initialization": "he_uniform"},
-    "corrected": {"n_steps": 3, "gamma": 0.9},
+    "corrected": {"n_steps": 3, "gamma": 0.9, "bonus": 0.5},
     "uncorrected": {"n_steps": 4, "corrected": False, "gradient_steps": 2},
     "other network": {"hidden": (5, 5), "convolutions": ((3, 5, 2),), "train_freq": 3},
 }

@@ -15,6 +15,9 @@ from typing import Any
 
 from esbas._internal.columns import Array
 from esbas._internal.compiling import compiled, inlined
+from esbas.learners.count_bonus import count_bonus
+
+_count_bonus = inlined(count_bonus)
 
 
 @inlined
@@ -110,6 +113,7 @@ def add_rewards(
     memory: Any,
     length: int,
     gamma: Any,
+    bonus: Any,
     at: Array,
     who: Array,
     scales: Array,
@@ -118,17 +122,22 @@ def add_rewards(
 ) -> int:
     """Add up to `length` discounted rewards, fewer where a segment ends.
 
-    Steps that terminate an episode are dropped. Return how many are kept.
+    If `bonus` is not 0, each of them is increased by the `count_bonus` of the next observation, from
+    the visits until now. Steps that terminate an episode are dropped. Return how many are kept.
     """
     rewards = memory.rewards
     terminated = memory.terminated
     tails = memory.tails
+    codes = memory.codes
+    visits = memory.visits
     kept = 0
     for i in range(count):
         row = at[i]
         scale = scales[i]
         for step in range(length):
             targets[who[i]] += scale * rewards[row]
+            if bonus > 0:
+                targets[who[i]] += scale * _count_bonus(bonus, visits[codes[row]])
             scale *= gamma
             if step + 1 == length or tails[row] >= 0:
                 break

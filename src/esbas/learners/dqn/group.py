@@ -25,6 +25,7 @@ class UpdateOptions:
     n_steps: int
     corrected: bool
     trace_decay: float
+    bonus: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

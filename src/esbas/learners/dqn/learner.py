@@ -11,6 +11,7 @@ from esbas._internal.columns import Array
 from esbas._internal.schema import ArrayOf
 from esbas.errors import DivergenceError, SpaceError, require, unknown
 from esbas.learners import schedules
+from esbas.learners.count_bonus import check_bonus
 from esbas.learners.dqn.group import Hyperparameters
 from esbas.learners.dqn.groups import group_for
 from esbas.learners.dqn.layout import Convolution, NetworkLayout
@@ -50,6 +51,7 @@ class DQNOptions(TypedDict, total=False):
     sync_every: int
     epsilon: tuple[float, float, int]
     zeta: float | None
+    bonus: float
     device: str
     overlap: bool
     seed: int
@@ -91,6 +93,9 @@ class DQN(Named):
             linear decay.
         zeta: the exponent of the zeta distribution of how often a random action is repeated, see
             `EZGreedy`; the paper uses 2. None: once, which is epsilon-greedy.
+        bonus: β of a bonus β / sqrt(n) that increases rewards, n the visits of the next observation
+            by all learners until the update. Visits are counted by `ObservationCodes`: of labels,
+            or of 65,536 hashes of arrays. Values contain what is left of the bonuses.
         device: "cpu", or a device of PyTorch: "cuda", "mps", or "auto" for "cuda" if there is one,
             otherwise "cpu". On the CPU, PyTorch is used for convolutions only. Saved states can be
             loaded on any device.
@@ -126,6 +131,7 @@ class DQN(Named):
         sync_every: int = 300,
         epsilon: tuple[float, float, int] = (1.0, 0.02, 8_000),
         zeta: float | None = None,
+        bonus: float = 0.0,
         device: str = "cpu",
         overlap: bool = False,
         seed: int = 0,
@@ -149,6 +155,7 @@ class DQN(Named):
         )
         if zeta is not None:
             check_exponent(zeta)
+        check_bonus(bonus)
         self._epsilon = schedules.linear_decay(epsilon)
         self._zeta = zeta
         if optimizer not in OPTIMIZERS:
@@ -162,6 +169,8 @@ class DQN(Named):
                 f"The actions of DQN {name!r} must be 0, 1, ..., n - 1, "
                 f"but are {self.action_space}: leave this learner out."
             )
+        if bonus > 0:
+            replay.count_visits()
         self._train_freq = train_freq
         self._gradient_steps = gradient_steps
         self._learning_starts = learning_starts
@@ -188,6 +197,7 @@ class DQN(Named):
             n_steps=n_steps,
             corrected=corrected,
             trace_decay=trace_decay,
+            bonus=bonus,
             sync_every=sync_every,
             rng=self._rng,
         )

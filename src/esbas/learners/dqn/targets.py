@@ -47,7 +47,8 @@ def targets_of(
         for k in range(count):
             state = at[k], who[k], scales[k], targets[k]
             if number < rounds[k]:
-                used[k] = add_rewards(memory, lengths[k], options[k].gamma, *state, used[k])
+                factors = options[k].gamma, options[k].bonus
+                used[k] = add_rewards(memory, lengths[k], *factors, *state, used[k])
             else:
                 used[k] = 0
         if not used.any():

@@ -41,7 +41,7 @@ def explained(spec: LearnerSpec | MadeLearner) -> str:
     if "learning_rate" in spec.options:
         text += f", learning rate {in_words(spec.options['learning_rate'])}"
     others = _returns(spec) + _networks(spec.options) + _first_values(spec.options)
-    others += _exploration(spec.options) + _repetitions(spec.options)
+    others += _exploration(spec.options) + _repetitions(spec.options) + _bonus(spec.options)
     return "; ".join([text, *others]) + "."
 
 
@@ -77,6 +77,14 @@ def _repetitions(options: Mapping[str, Any]) -> list[str]:
         return []
     exponent = in_words(options["zeta"])
     return [f"zeta: random actions are taken n times in a row, n with probability ∝ n^-{exponent}"]
+
+
+def _bonus(options: Mapping[str, Any]) -> list[str]:
+    """Explain "bonus"."""
+    if not options.get("bonus"):
+        return []
+    factor = in_words(options["bonus"])
+    return [f"bonus: {factor} / sqrt(visits of the next observation) is added to rewards"]
 
 
 def _networks(options: Mapping[str, Any]) -> list[str]:

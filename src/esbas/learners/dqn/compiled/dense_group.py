@@ -50,6 +50,7 @@ class NetworkOptions(NamedTuple):
     n_steps: Array
     corrected: Array
     trace_decay: Array
+    bonus: Array
     sync_every: Array
 
 
@@ -155,11 +156,13 @@ def _fill_targets(
     who = work.who
     scales = work.scales
     targets = work.targets
+    gamma = options.gamma[k]
+    bonus = options.bonus[k]
     decay = options.trace_decay[k]
     count = _start(work.rows, at, who, scales, targets)
     rounds, length = _rounds_of(options.n_steps[k], options.corrected[k])
     for number in range(rounds):
-        count = _add_rewards(memory, length, options.gamma[k], at, who, scales, targets, count)
+        count = _add_rewards(memory, length, gamma, bonus, at, who, scales, targets, count)
         if count == 0:
             return
         read_observations(memory, _NEXT, at, count, form.first, form.divisor, work.layers)

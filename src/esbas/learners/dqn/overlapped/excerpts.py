@@ -19,6 +19,8 @@ class StepColumns(NamedTuple):
     terminated: Array
     log_probs: Array
     tails: Array  # >= 0 where a segment ends; what follows in the same block of n is never read
+    visits: Array  # of the next observation; meaningless if visits are not counted
+    codes: Array  # 0, 1, ...: the index in `visits`
 
 
 class Excerpt(NamedTuple):
@@ -43,6 +45,7 @@ def layouts(
         "terminated": (steps, np.bool_),
         "log_probs": (steps, np.float32),
         "tails": (steps, np.int32),
+        "visits": (steps, np.int64),
         "observations": ((batch_size, *shape), dtype),
         "following": ((batch_size * stops, *shape), dtype),
     }
@@ -56,6 +59,8 @@ def excerpt_of(arrays: dict[str, Array]) -> Excerpt:
         terminated=arrays["terminated"],
         log_probs=arrays["log_probs"],
         tails=arrays["tails"],
+        visits=arrays["visits"],
+        codes=np.arange(len(arrays["visits"]), dtype=np.int32),
     )
     return Excerpt(steps, arrays["observations"], arrays["following"])
 
@@ -64,8 +69,11 @@ def fill(excerpt: Excerpt, replay: SharedReplay, rows: Array, n_steps: int) -> N
     """Copy the steps in these rows, (B,), and those that follow them."""
     memory = replay.arrays()
     ahead = (rows[:, None] + np.arange(n_steps)) % len(memory.rewards)  # (B, n)
-    for name, column in excerpt.steps._asdict().items():
-        np.take(getattr(memory, name), ahead.ravel(), out=column, mode="clip")
+    steps = excerpt.steps
+    for name in ("actions", "rewards", "terminated", "log_probs", "tails"):
+        np.take(getattr(memory, name), ahead.ravel(), out=getattr(steps, name), mode="clip")
+    if len(memory.codes) == len(memory.rewards):  # visits are counted
+        np.take(memory.visits, memory.codes[ahead.ravel()], out=steps.visits, mode="clip")
     excerpt.observations[:] = replay.observations(rows)
     if len(excerpt.following) > len(rows):  # corrected returns
         excerpt.following[:] = replay.next_observations(ahead.ravel())

@@ -91,6 +91,7 @@ class OverlappedGroup(Group):
             n_steps=own.n_steps,
             corrected=own.corrected,
             trace_decay=own.trace_decay,
+            bonus=own.bonus,
         )
         space = self.replay.observation_space
         spec = NetworkSpec(

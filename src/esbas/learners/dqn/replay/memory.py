@@ -10,11 +10,17 @@ import numpy as np
 
 from esbas._internal import spaces
 from esbas._internal.columns import Array
+from esbas._internal.schema import ArrayOf
 from esbas.errors import InvalidValueError, SaveFileError, SpaceError, require
 from esbas.learners.dqn.replay.checks import SETTINGS, check_integers, check_state
+from esbas.learners.dqn.replay.codes import ObservationCodes
 from esbas.learners.dqn.replay.files import SHAPES, RowFiles, packed, unpacked
 from esbas.learners.dqn.replay.storage import Layout, MemoryArrays, Pool, layout_of, require_memory
 from esbas.trajectory import TrajectorySet, Transition
+
+# Where visits are not counted, compiled functions get arrays of the same types and ignore them.
+_NO_CODES = np.zeros(1, np.int32)
+_NO_VISITS = np.zeros(1, np.int64)
 
 
 class Batch(NamedTuple):
@@ -112,10 +118,11 @@ class SharedReplay:
         # The older frames of the first stack of a segment.
         self._heads = Pool(self._rows, (stack - 1, *frame_shape), dtype)
         self._pools = {"tail": self._tails, "head": self._heads}
-        self._files: RowFiles | None = None
-        if folder is not None:
-            check = partial(check_integers, ranges=self._integers)
-            self._files = RowFiles(folder, self._columns, check=check)
+        self._folder = folder
+        self._files = self._row_files()
+        # How often each code of an observation was reached; None: they are not counted.
+        self._visits: Array | None = None
+        self._codes: ObservationCodes | None = None
         self.added = 0  # transitions in total, including those that were overwritten
         self.episodes = 0  # in total
         self.before_change: list[Callable[[], None]] = []  # called before each change
@@ -126,6 +133,28 @@ class SharedReplay:
         self._noted: tuple[Any, Array] | None = None
         # What `state_dict` returned last: the value of `added`, and the arrays.
         self._snapshot: tuple[int, dict[str, weakref.ref[Array]]] = (0, {})
+
+    def _row_files(self) -> RowFiles | None:
+        if self._folder is None:
+            return None
+        check = partial(check_integers, ranges=self._integers)
+        return RowFiles(self._folder, self._columns, check=check)
+
+    def count_visits(self) -> None:
+        """Count the visits of observations, for DQNs with a `bonus`."""
+        if self._visits is not None:
+            return
+        require(
+            self.added == 0,
+            "A DQN with a `bonus` must be built before its replay memory has transitions, but it "
+            f"has {self.added:,}: build all learners first.",
+        )
+        self._codes = ObservationCodes(self.observation_space)
+        self._visits = np.zeros(self._codes.count, np.int64)
+        self._columns["codes"] = np.zeros(self._rows, np.int32)
+        self._integers["codes"] = range(self._codes.count)
+        self._integers["visits"] = range(2**62)
+        self._files = self._row_files()  # with one more column
 
     def __len__(self) -> int:
         return min(self.added, self.buffer_size)
@@ -172,6 +201,10 @@ class SharedReplay:
         columns["terminated"][row] = transition.terminated
         columns["ages"][row] = age
         columns["log_probs"][row] = transition.log_prob
+        if self._codes is not None and self._visits is not None:
+            code = self._codes.of(following)
+            columns["codes"][row] = code
+            self._visits[code] += 1
         over = bool(transition.terminated or transition.truncated)
         self._newest = transition
         self._following = None if over else following
@@ -213,6 +246,8 @@ class SharedReplay:
             tail_items=tails.items.reshape(-1, size),
             heads=heads.slots,
             head_items=heads.items.reshape(len(heads.items), self.stack - 1, size),
+            codes=columns.get("codes", _NO_CODES),
+            visits=_NO_VISITS if self._visits is None else self._visits,
             added=self.added,
             buffer_size=self.buffer_size,
             stack=self.stack,
@@ -354,9 +389,11 @@ class SharedReplay:
         return arrays
 
     def _current_arrays(self) -> dict[str, Array]:
+        counted = {} if self._visits is None else {"visits": self._visits.copy()}
         if self._files is not None and self._files.large and self.added:
-            return self._files.save(self.added) | packed(self._pools)
+            return self._files.save(self.added) | packed(self._pools) | counted
         arrays = {name: column[: self.added].copy() for name, column in self._columns.items()}
+        arrays |= counted
         for name, pool in self._pools.items():
             for key, array in pool.state_dict().items():
                 arrays[f"{name}_{key}"] = array
@@ -369,6 +406,7 @@ class SharedReplay:
         clipped.
         """
         state = _completed(state)
+        others = self._shapes_of_visits(state)
         on_disk = isinstance(state, dict) and "files" in state
         if on_disk:
             state = unpacked(state, self._pools, rows=self._rows)
@@ -378,7 +416,7 @@ class SharedReplay:
             rows=self._rows,
             pools={name: pool.items for name, pool in self._pools.items()},
             integers=self._integers,
-            others=SHAPES if on_disk else {},
+            others=others | SHAPES if on_disk else others,
         )
         for name in SETTINGS:
             own = getattr(self, name)
@@ -396,6 +434,8 @@ class SharedReplay:
                 self._files.needed = []
         for name, pool in self._pools.items():
             pool.load_state_dict({key: state[f"{name}_{key}"] for key in ("rows", "items")})
+        if self._visits is not None:
+            self._visits[:] = state["visits"]
         self.added = state["added"]
         self.episodes = state["episodes"]
         self._newest = None
@@ -404,6 +444,18 @@ class SharedReplay:
         if state["open"]:
             newest = np.array([(self.added - 1) % self._rows])
             self._following = self.next_observations(newest)[0]
+
+    def _shapes_of_visits(self, state: Any) -> dict[str, Any]:
+        """Return what a state must have if visits are counted."""
+        was_counted = isinstance(state, dict) and "visits" in state
+        is_counted = self._visits is not None
+        require(
+            was_counted == is_counted,
+            f"A replay memory that was saved {'with' if was_counted else 'without'} a DQN with a "
+            f"`bonus` must be loaded {'with' if was_counted else 'without'} one: build the "
+            "learners as they were.",
+        )
+        return {} if self._visits is None else {"visits": ArrayOf("i", self._visits.shape)}
 
     def _load_files(self, state: dict[str, Any]) -> None:
         if self._files is None:

@@ -27,6 +27,8 @@ class MemoryArrays(NamedTuple):
     tail_items: Array  # (..., F)
     heads: Array  # (rows,): index of the older frames of a segment's first stack in `head_items`
     head_items: Array  # (..., stack - 1, F)
+    codes: Array  # (rows,): of the next observations; (1,) if visits are not counted
+    visits: Array  # (codes,): how often an observation with this code was reached; or (1,)
     added: int
     buffer_size: int
     stack: int
