@@ -163,6 +163,8 @@ def _own_share() -> None:
 def _watched_policy(policy: Callable[[], Any], gaps: "_Gaps") -> Any:
     """Return a policy that looks at the clock."""
     current = policy()
+    if hasattr(current, "start"):  # another object acts in each episode
+        return SimpleNamespace(act=current.act, start=partial(_watched_policy, current.start, gaps))
     return SimpleNamespace(
         act=current.act, act_with_log_prob=gaps.around("act", current.act_with_log_prob)
     )
