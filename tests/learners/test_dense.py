@@ -1,5 +1,6 @@
 """Compiled dense networks against PyTorch, and against themselves in a group."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,12 +25,18 @@ SPACES: list[Any] = [
     gym.spaces.Box(0, 255, (5,), np.uint8),
     gym.spaces.Discrete(6),
     gym.spaces.Discrete(4, start=-(10**9)),
+    gym.spaces.Box(-np.inf, np.inf, (37,), np.float32),
+    gym.spaces.Box(0, 1, (70,), bool),
 ]
+# Vectors have 8 or 32 numbers, so these have whole ones, remainders and both.
+WIDTHS = st.one_of(st.integers(1, 9), st.sampled_from([32, 45, 64]))
 
 
 def element(space: Any, rng: np.random.Generator) -> Any:
     if isinstance(space, gym.spaces.Discrete):
         return int(space.start + rng.integers(space.n))
+    if space.dtype == bool:
+        return rng.random(space.shape) < 0.05
     return (
         rng.integers(256, size=space.shape).astype(np.uint8)
         if space.dtype == np.uint8
@@ -143,12 +150,12 @@ def torch_update(
     return np.array(targets), gradient[0].numpy()
 
 
-@settings(deadline=None, max_examples=25, derandomize=True)
+@settings(deadline=None, max_examples=60, derandomize=True)
 @given(
     space=st.sampled_from(SPACES),
-    hidden=st.lists(st.integers(1, 9), max_size=3),
+    hidden=st.lists(WIDTHS, max_size=3),
     actions=st.integers(1, 5),
-    batch_size=st.integers(1, 17),
+    batch_size=st.one_of(st.integers(1, 17), st.sampled_from([32, 40, 70])),
     n_steps=st.integers(1, 5),
     corrected=st.booleans(),
     double=st.booleans(),
@@ -217,19 +224,31 @@ def test_large_gradients_are_clipped() -> None:
     assert second.sum() == pytest.approx(0.05 * 100 * (1 + 0.95), rel=1e-4)
 
 
-@pytest.mark.parametrize("space", SPACES[:1] + SPACES[3:4], ids=["vectors", "labels"])
-def test_a_group_learns_bit_for_bit_what_each_learns_alone(space: Any) -> None:
+@pytest.mark.parametrize(
+    ("space", "options"),
+    [
+        (SPACES[0], {}),
+        (SPACES[3], {}),
+        (SPACES[5], {"hidden": (64, 45), "batch_size": 40}),
+        (SPACES[6], {"hidden": (64, 45), "batch_size": 40}),
+    ],
+    ids=["vectors", "labels", "wide", "mostly zeros"],
+)
+def test_a_group_learns_bit_for_bit_what_each_learns_alone(
+    space: Any, options: dict[str, Any]
+) -> None:
     variants: list[dict[str, Any]] = [
         {"learning_rate": 1e-3, "double": False, "n_steps": 1},
         {"learning_rate": 1e-2, "gamma": 0.9, "n_steps": 4, "sync_every": 3},
         {"n_steps": 3, "corrected": False},
         {"n_steps": 5, "trace_decay": 0.8, "train_freq": 3, "sync_every": 2},
     ]
-    together = learner_on(space, name="other").replay
+    together = learner_on(space, name="other", **options).replay
     members = [
-        learner_on(space, name=str(k), replay=together, **own) for k, own in enumerate(variants)
+        learner_on(space, name=str(k), replay=together, **options | own)
+        for k, own in enumerate(variants)
     ]
-    alone = [learner_on(space, name=str(k), **own) for k, own in enumerate(variants)]
+    alone = [learner_on(space, name=str(k), **options | own) for k, own in enumerate(variants)]
     for step in steps_in(space, actions=3, count=60):
         for learner in members + alone:
             learner.step(step)
@@ -240,18 +259,52 @@ def test_a_group_learns_bit_for_bit_what_each_learns_alone(space: Any) -> None:
             np.testing.assert_array_equal(one[name], other[name])
 
 
+@pytest.mark.parametrize(
+    ("hidden", "batch_size"), [((9, 5), 4), ((64, 45), 40), ((), 4)], ids=["narrow", "wide", "none"]
+)
 @pytest.mark.parametrize("space", SPACES)
-def test_values_of_one_equal_values_of_many_and_those_of_pytorch(space: Any) -> None:
-    learner = learner_on(space, hidden=(9, 5), batch_size=4)
+def test_values_of_one_equal_values_of_many_and_those_of_pytorch(
+    space: Any, hidden: tuple[int, ...], batch_size: int
+) -> None:
+    learner = learner_on(space, hidden=hidden, batch_size=batch_size)
     rng = np.random.default_rng(1)
     seen = np.array([element(space, rng) for _ in range(11)], space.dtype)
     many = learner.batch_values(seen)
     np.testing.assert_array_equal(many, [learner.values(each) for each in seen])
-    layout = NetworkLayout(space, actions=3, hidden=(9, 5))
+    layout = NetworkLayout(space, actions=3, hidden=hidden)
     weights = torch.from_numpy(learner.policy_state()["weights"])[None]
     np.testing.assert_allclose(
         many, evaluate(layout, weights, seen[None])[0].numpy(), rtol=1e-4, atol=1e-6
     )
+
+
+def test_zeros_are_skipped_without_changing_a_bit() -> None:
+    """Batches of few nonzeros skip zeros, and others with the same observations do not."""
+    rng = np.random.default_rng(0)
+    space = gym.spaces.Box(-np.inf, np.inf, (50,), np.float32)
+    learner = learner_on(space, hidden=(64, 33), batch_size=8)
+    full = rng.normal(size=(8, 50)).astype(np.float32)
+    few = np.where(rng.random((8, 50)) < 0.05, full, 0)
+    mixed = np.concatenate([few[:4], full[:4], few[4:], full[4:]])
+    values = learner.batch_values(mixed)
+    np.testing.assert_array_equal(learner.batch_values(few), values[[0, 1, 2, 3, 8, 9, 10, 11]])
+
+
+def test_threads_that_train_at_the_same_time_do_not_change_a_bit() -> None:
+    space = SPACES[5]
+    steps = steps_in(space, actions=3, count=60)
+
+    def weights_after_training() -> Any:
+        learner = learner_on(space, hidden=(64, 64), batch_size=64)
+        for step in steps:
+            learner.step(step)
+        return learner.policy_state()["weights"]
+
+    expected = weights_after_training()
+    with ThreadPoolExecutor(4) as threads:
+        results = [threads.submit(weights_after_training) for _ in range(4)]
+    for result in results:
+        np.testing.assert_array_equal(result.result(), expected)
 
 
 def test_stacks_of_frames_are_read_as_they_were() -> None:

@@ -1,4 +1,4 @@
-"""Compiling functions to machine code. This is the only module that imports numba."""
+"""Compiling functions to machine code. Only this module and `lanes.py` import numba."""
 
 import gc
 import hashlib
@@ -189,7 +189,10 @@ def _fingerprint(function: Callable[..., Any], known: set[Callable[..., Any]] | 
     for name in sorted(function.__code__.co_names):
         value = function.__globals__.get(name)
         callee = getattr(value, "py_func", None)
-        if callee is not None and callee not in seen:
+        instruction = getattr(value, "_defn", None)  # of `lanes.py`
+        if instruction is not None:
+            digest.update(inspect.getsource(instruction).encode())
+        elif callee is not None and callee not in seen:
             digest.update(_fingerprint(callee, seen).encode())
         elif isinstance(value, np.ndarray):
             digest.update(value.tobytes())

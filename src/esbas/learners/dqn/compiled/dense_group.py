@@ -11,7 +11,13 @@ import numpy as np
 from esbas._internal.columns import Array
 from esbas._internal.compiling import compiled, compiled_part, inlined
 from esbas.errors import InvalidValueError, require
-from esbas.learners.dqn.compiled.dense import backward, forward, values_of_one
+from esbas.learners.dqn.compiled.dense import (
+    Inputs,
+    backward,
+    find_nonzeros,
+    forward,
+    values_of_one,
+)
 from esbas.learners.dqn.compiled.gathering import read_observations, rows_of
 from esbas.learners.dqn.formulas import add_rewards, bootstrap, losses, rounds_of, start
 from esbas.learners.dqn.group import JointGroup
@@ -72,10 +78,11 @@ class Workspace(NamedTuple):
     So what is in use fits into the processor's cache.
     """
 
-    layers: Array  # (rows of all layers, B)
+    inputs: Inputs
+    layers: Array  # (rows of all layers after the inputs, B)
     others: Array  # the same for a second network
     slopes: Array  # the same for derivatives
-    turned: Array  # (B * widest layer,)
+    turned: Array  # (B * widest layer after the inputs,)
     gradient: Array  # (size,)
     rows: Array  # (B,), as all that follow
     at: Array
@@ -165,12 +172,12 @@ def _fill_targets(
         count = _add_rewards(memory, length, gamma, bonus, at, who, scales, targets, count)
         if count == 0:
             return
-        read_observations(memory, _NEXT, at, count, form.first, form.divisor, work.layers)
-        values = forward(stacks.target[k], form.widths, form.one_hot, work.layers, count)
+        read_observations(memory, _NEXT, at, count, form.first, form.divisor, work.inputs.values)
+        sparse = find_nonzeros(work.inputs, count)
+        values = _values(stacks.target[k], form, work, sparse, count, work.layers)
         choosers = values
         if options.double[k]:
-            read_observations(memory, _NEXT, at, count, form.first, form.divisor, work.others)
-            choosers = forward(stacks.weights[k], form.widths, form.one_hot, work.others, count)
+            choosers = _values(stacks.weights[k], form, work, sparse, count, work.others)
         last = number == rounds - 1
         count = _bootstrap(memory, values, choosers, decay, last, at, who, scales, targets, count)
 
@@ -184,8 +191,9 @@ def _fill_gradient(
     actions = memory.actions
     predicted = work.predicted
     by_predicted = work.by_predicted
-    read_observations(memory, _THIS, rows, len(rows), form.first, form.divisor, work.layers)
-    values = forward(weights, form.widths, form.one_hot, work.layers, len(rows))
+    read_observations(memory, _THIS, rows, len(rows), form.first, form.divisor, work.inputs.values)
+    sparse = find_nonzeros(work.inputs, len(rows))
+    values = _values(weights, form, work, sparse, len(rows), work.layers)
     for i in range(len(rows)):
         predicted[i] = values[actions[rows[i]], i]
     loss, value, error = _losses(predicted, work.targets, by_predicted)
@@ -197,26 +205,40 @@ def _fill_gradient(
     for i in range(len(rows)):
         by_values[actions[rows[i]], i] = by_predicted[i]
     backward(
-        weights, form.widths, form.one_hot, work.layers, work.slopes, work.turned, work.gradient
-    )
+        weights, form.widths, form.one_hot, work.inputs, sparse, work.layers, work.slopes,
+        work.turned, work.gradient,
+    )  # fmt: skip
     return float(means[0])
 
 
+@inlined
+def _values(
+    weights: Array, form: InputFormat, work: Workspace, sparse: bool, count: int, layers: Array
+) -> Array:
+    """Return the values of all actions, (A, B), for the first `count` inputs."""
+    return forward(
+        weights, form.widths, form.one_hot, work.inputs, sparse, count, layers, work.turned
+    )
+
+
 @compiled
-def values_of_many(weights: Array, form: InputFormat, observations: Array, layers: Array) -> Array:
+def values_of_many(
+    weights: Array, form: InputFormat, observations: Array, work: Workspace
+) -> Array:
     """Return the values of all actions, (N, A), for inputs (N, ...).
 
-    As many are computed at a time as `layers` has columns.
+    As many are computed at a time as a batch has.
     """
     total = len(observations)
-    batch = layers.shape[1]
+    batch = len(work.inputs.values)
     result = np.empty((total, form.widths[-1]), np.float32)
     for done in range(0, total, batch):
         count = min(batch, total - done)
         for i in range(count):
             for j in range(observations.shape[1]):
-                layers[j, i] = observations[done + i, j]
-        values = forward(weights, form.widths, form.one_hot, layers, count)
+                work.inputs.values[i, j] = observations[done + i, j]
+        sparse = find_nonzeros(work.inputs, count)
+        values = _values(weights, form, work, sparse, count, work.layers)
         for i in range(count):
             for j in range(len(values)):
                 result[done + i, j] = values[j, i]
@@ -242,12 +264,17 @@ class DenseGroup(JointGroup):
         self._actions = widths[-1]
         divisor = np.float32(255 if network.bytes else 1)
         self._form = InputFormat(np.array(widths), one_hot, network.first, divisor)
-        layers_shape = (self._inputs + sum(widths[1:]), batch_size)
+        layers_shape = (sum(widths[1:]), batch_size)
         self._work = Workspace(
+            inputs=Inputs(
+                values=np.zeros((batch_size, self._inputs), np.float32),
+                nonzeros=np.zeros((batch_size, self._inputs), np.int32),
+                counts=np.zeros(batch_size, np.int64),
+            ),
             layers=np.zeros(layers_shape, np.float32),
             others=np.zeros(layers_shape, np.float32),
             slopes=np.zeros(layers_shape, np.float32),
-            turned=np.zeros(batch_size * max(widths), np.float32),
+            turned=np.zeros(batch_size * max(widths[1:]), np.float32),
             gradient=np.zeros(network.size, np.float32),
             rows=np.zeros(batch_size, np.int64),
             at=np.zeros(batch_size, np.int64),
@@ -277,7 +304,7 @@ class DenseGroup(JointGroup):
         self.flush()
         rows = np.asarray(observations).reshape(-1, self._inputs)
         inputs = self._converted(rows).astype(np.float32)
-        return values_of_many(self._stacks.weights[index], self._form, inputs, self._work.layers)
+        return values_of_many(self._stacks.weights[index], self._form, inputs, self._work)
 
     def _converted(self, observations: Array) -> Array:
         """Return observations as inputs.

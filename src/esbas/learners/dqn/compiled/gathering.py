@@ -28,7 +28,7 @@ def read_observations(
     divisor: Any,
     out: Array,
 ) -> None:
-    """Write the observations of rows to the first `count` columns of `out`, (inputs, B).
+    """Write the observations of rows to the first `count` rows of `out`, (B, inputs).
 
     They are written as (x - first) / divisor. With `ahead` = 1, these are the next observations,
     otherwise it is 0.
@@ -41,22 +41,23 @@ def read_observations(
     ages = memory.ages
     stack = memory.stack
     total, size = frames.shape
-    for column in range(count):
-        row = rows[column]
+    for number in range(count):
+        row = rows[number]
+        to = out[number]
         age = int(ages[row])
         for position in range(stack):
             back = stack - 1 - position - ahead  # how many rows before this one the frame is
-            to = position * size
+            start = position * size
             if back < 0 and tails[row] >= 0:
                 tail = tails[row]
                 for i in range(size):
-                    out[to + i, column] = np.float32(tail_items[tail, i] - first) / divisor
+                    to[start + i] = np.float32(tail_items[tail, i] - first) / divisor
             elif back > age:  # from before the segment began
                 head = heads[(row - age) % total]
                 older = stack - 1 - back + age
                 for i in range(size):
-                    out[to + i, column] = np.float32(head_items[head, older, i] - first) / divisor
+                    to[start + i] = np.float32(head_items[head, older, i] - first) / divisor
             else:
                 source = (row - back) % total
                 for i in range(size):
-                    out[to + i, column] = np.float32(frames[source, i] - first) / divisor
+                    to[start + i] = np.float32(frames[source, i] - first) / divisor
