@@ -40,7 +40,7 @@ _UPPER_HALVES = ir.Constant(_ORDER, [4, 12, 5, 13, 6, 14, 7, 15])
 _BYTES = 4  # of a number: arrays are aligned to this, and not to vectors
 
 
-class _Lanes(types.Type):  # type: ignore[misc]
+class _Lanes(types.Type):
     """The type of a vector of LANES numbers."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class _Lanes(types.Type):  # type: ignore[misc]
 
 
 @register_model(_Lanes)
-class _LanesModel(_Model):
+class _LanesModel(_Model):  # type: ignore[misc]
     """How numba stores such a vector."""
 
     def __init__(self, manager: Any, lanes: Any) -> None:
