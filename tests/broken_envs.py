@@ -100,6 +100,23 @@ class OldStep(Sound):
         return observation, reward, terminated, info
 
 
+class OldStepLate(OldStep):
+    """Returns four values after the steps that are checked one by one."""
+
+    def step(self, action: Any) -> Any:
+        result = super().step(action)
+        if self.seen > 1500:
+            return result
+        observation, reward, terminated, info = result
+        return observation, reward, terminated, False, info
+
+
+class RewardOfNoneLate(Sound):
+    def step(self, action: Any) -> Any:
+        self.reward = None if self.seen > 1500 else 1.0
+        return super().step(action)
+
+
 class OldReset(Sound):
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         return super().reset(seed=seed)[0]

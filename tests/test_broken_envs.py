@@ -35,6 +35,8 @@ def start(env, learner=None, **options):
         ("RewardNotFinite", "finite rewards, but returned nan", "fix `step`"),
         ("RewardOfText", "rewards that are numbers, but returned 'high'", "fix `step`"),
         ("OldStep", "5 values", "but returned 4, as in the old Gym API: return `terminated`"),
+        ("OldStepLate", "5 values", "but returned 4, as in the old Gym API: return `terminated`"),
+        ("RewardOfNoneLate", "rewards that are numbers, but returned None", "fix `step`"),
         ("OldReset", "a dictionary in `reset`, but returned array(", "return `observation, {}`"),
         ("OldSeed", "must take the argument `seed`", "define it as reset(self, *, seed=None"),
         ("OddFlag", "True or False as `terminated`, but returned None", "fix `step`"),

@@ -11,7 +11,7 @@ import numpy as np
 from esbas import seeding
 from esbas._internal import spaces
 from esbas._internal.columns import Array, frozen, read_only_copy
-from esbas._internal.env_checks import EnvChecks, broken
+from esbas._internal.env_checks import EnvChecks, broken, wrong_reward, wrong_step
 from esbas.errors import NotEpisodicError, SpaceError, require
 from esbas.evidence import Evidence
 from esbas.learner import Policy
@@ -514,9 +514,16 @@ def roll_out(
         action, log_prob = act(observation, rng)
         log_prob = float(log_prob)
         stored = _own(action)  # a copy, because `env.step` may change the action
-        following, reward, terminated, truncated, info = env.step(action)
+        result = env.step(action)
+        try:
+            following, reward, terminated, truncated, info = result
+        except (TypeError, ValueError) as error:
+            raise wrong_step(env, result) from error
         following = _own(following)
-        reward = float(reward)
+        try:
+            reward = float(reward)
+        except (TypeError, ValueError) as error:
+            raise wrong_reward(env, reward) from error
         if not math.isfinite(reward):
             raise broken(env, f"must return finite rewards, but returned {reward}: fix `step`")
         if recorder is not None:

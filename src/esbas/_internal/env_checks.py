@@ -34,6 +34,23 @@ def broken(env: Any, problem: str) -> BrokenEnvError:
     return BrokenEnvError(f"The environment {_name_of(env)!r} {problem}.")
 
 
+def wrong_step(env: Any, result: Any) -> BrokenEnvError:
+    """Return the error for what `step` returned, if it is not a tuple of five."""
+    if not isinstance(result, tuple):
+        found = f"{_short(result)}: return a tuple of them"
+    elif len(result) == 4:
+        found = f"4, {_OLD_STEP}"
+    else:
+        found = f"{len(result)}, {_short(result)}: return a tuple of 5"
+    return broken(env, f"must return {_FIVE} in `step`, but returned {found}")
+
+
+def wrong_reward(env: Any, reward: Any) -> BrokenEnvError:
+    """Return the error for a reward that is not a number."""
+    found = _short(reward)
+    return broken(env, f"must return rewards that are numbers, but returned {found}: fix `step`")
+
+
 class EnvChecks:
     """The checks of one run.
 
@@ -96,24 +113,14 @@ class EnvChecks:
         self._steps += 1
         if self._steps > FULL_STEPS:
             return result
-        if not isinstance(result, tuple):
-            raise self._broken(
-                f"must return {_FIVE} in `step`, but returned {_short(result)}: "
-                "return a tuple of them"
-            )
-        if len(result) != 5:
-            remedy = _OLD_STEP if len(result) == 4 else f"{_short(result)}: return a tuple of 5"
-            raise self._broken(
-                f"must return {_FIVE} in `step`, but returned {len(result)}, {remedy}"
-            )
+        if not isinstance(result, tuple) or len(result) != 5:
+            raise wrong_step(self._env, result)
         observation, reward, terminated, truncated, _ = result
         self._check(observation, "step")
         try:
             float(reward)
         except (TypeError, ValueError) as error:
-            raise self._broken(
-                f"must return rewards that are numbers, but returned {_short(reward)}: fix `step`"
-            ) from error
+            raise wrong_reward(self._env, reward) from error
         for name, flag in (("terminated", terminated), ("truncated", truncated)):
             if not _is_flag(flag):
                 raise self._broken(
