@@ -16,7 +16,7 @@ from esbas import cli, seeding
 from esbas._internal import archive
 from esbas.errors import EsbasError, SaveFileError
 from esbas.training import TrainingConfig, open_folder
-from esbas.training.policies.policy_file import read_policy
+from esbas.training.policies.policy_file import BEST, StoredPolicy, read_policy, write_policy
 from esbas.training.policies.scoring import Scorer
 from esbas.training.reports.evaluations import EvaluationSummary
 from esbas.training.runs import evaluation, one_run
@@ -468,6 +468,29 @@ def test_whether_anything_was_learnt(tmp_path: Path) -> None:
     unfinished = EvaluationSummary({0: run}, {0: tmp_path}, esbas.total_return())
     assert (summary.learnt, unfinished.learnt) == (False, None)
     assert "learning" not in " ".join(unfinished.sentences())
+
+
+@pytest.mark.parametrize(("fresh", "learnt"), [(2, None), (20, True)])
+def test_a_best_policy_that_played_too_little_leaves_it_open(
+    tmp_path: Path, fresh: int, learnt: bool | None
+) -> None:
+    """The ends of a run with 20 episodes are alike, and its best policy is far better."""
+    values = [float(number % 10) for number in range(20)]
+    assert summary_of(tmp_path, values).learnt is False
+    best = StoredPolicy(
+        learner="a",
+        algorithm="dqn",
+        seed=0,
+        steps=20,
+        mean=100.0,
+        whole=False,
+        state={},
+        rescored=(100.0,) * fresh,
+        rescored_steps=fresh,
+    )
+    write_policy(tmp_path / BEST, best)
+    # 1 of the 66 ways to choose 2 of 12 ranks is more than 0.005.
+    assert summary_of(tmp_path, values).learnt is learnt
 
 
 def test_bad_options_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

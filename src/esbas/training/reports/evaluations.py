@@ -80,13 +80,19 @@ class EvaluationSummary:
         """
         if not self._finished:
             return None
-        tests = [test for seed in self._runs for test in self._tests(seed)]
         # Each run has two tests. If no learner learns, the chance that one of all says so is at
         # most LEVEL.
         level = LEVEL / (2 * len(self._runs))
-        if any(self._p_better(*test) <= level for test in tests):
-            return True
-        can_tell = any(least_p(len(values), len(first)) <= level for values, first in tests)
+        can_tell = False
+        for seed in self._runs:
+            tests = self._tests(seed)
+            if any(self._p_better(*test) <= level for test in tests):
+                return True
+            # A best policy with two fresh episodes may be far better than the start: no test could
+            # say so.
+            able = [least_p(len(values), len(first)) <= level for values, first in tests]
+            if able and all(able):
+                can_tell = True
         return False if can_tell else None
 
     def _tests(self, seed: int) -> list[tuple[Array, Array]]:
@@ -210,13 +216,26 @@ class EvaluationSummary:
 
     def _result(self, best: StoredPolicy) -> str:
         if best.rescored:
-            count = counted(len(best.rescored), "fresh episode")
+            count = counted(len(best.rescored), "fresh episode") + self._cut(best)
             mean = estimate(best.rescored, over="episodes")
             if self._has_useful_interval(best):
                 return f"re-scored: {mean.interval_text()} over {count}"
             return f"re-scored: {mean.mean:.4g} over {count}, too few for a useful interval"
         why = f" (it could not be scored again: {best.problem})" if best.problem else ""
         return f"{best.mean:.4g} in the evaluation that selected it{why}"
+
+    def _cut(self, best: StoredPolicy) -> str:
+        """Return that the fresh episodes were cut, if they were.
+
+        They are if the only episode of the training did not end before its budget was used up: then
+        nobody knows how long an episode is, and the evaluation has to choose a length.
+        """
+        run = self._runs[best.seed]
+        length = best.rescored_steps // len(best.rescored)
+        is_endless = len(run) == 1 and bool(run.truncated[0])
+        if is_endless and length < run.lengths[0]:
+            return f", each cut after {counted(length, 'step')}"
+        return ""
 
     def _has_useful_interval(self, best: StoredPolicy) -> bool:
         """Whether the interval of the fresh episodes says more than their number.
