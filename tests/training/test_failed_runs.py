@@ -81,7 +81,7 @@ def test_a_run_without_a_learner_that_acts_ends_early(tmp_path, capsys):
     *_, last = capsys.readouterr().err.splitlines()
     assert "The run of seed 0 failed, because no learner was able to act in the last 2" in last
     assert "'ValueError: no action today' (in `act` of 'CannotAct', " in last
-    assert f"`esbas resume {out}` continues" in last
+    assert f"`esbas resume {out} --trust` continues" in last  # it imports the learners
     assert sum(lengths(out)) < 1000
     # It fails again, after one more episode.
     before = len(lengths(out))
@@ -203,6 +203,8 @@ def test_a_training_without_ends_keeps_what_was_learnt(tmp_path, monkeypatch, ca
     assert "Episode 1 has not ended after 1,500 steps" in shown.err
     assert "give --max-episode-steps 1000" in shown.err
     assert "Episode 1 was cut after 3,000 steps" in shown.err
+    # 3,000 / 4 * 0.6 steps of the race, for two episodes of each of two learners.
+    assert "fresh episodes, each cut after 112 steps" in shown.out
     assert lengths(out) == [3000]
     assert (out / "report.html").is_file()
     assert (out / "runs" / "seed-0" / "best.npz").is_file()

@@ -11,6 +11,7 @@ from esbas.training.policies.policy_file import BEST, StoredPolicy, best_of, rea
 from esbas.training.reports import curves
 from esbas.training.runs.episode_log import read_episodes
 from esbas.training.runs.one_run import run_folder
+from esbas.training.runs.resuming import how_to_resume
 from esbas.trajectory import TrajectorySet
 
 
@@ -44,7 +45,7 @@ def find_run(training: TrainingFolder, seed: int | None = None) -> int:
     if not ranks:
         which = "the training" if seed is None else f"the run of seed {seed}"
         message = f"There is no checkpoint of {which} in {str(training.folder)!r} yet"
-        remedy = f"wait for the first one, or `esbas resume {training.folder}`"
+        remedy = f"wait for the first one, or {how_to_resume(training.plan, training.folder)}"
         raise SaveFileError(f"{message}: {remedy}.")
     return max(ranks, key=ranks.__getitem__)
 

@@ -23,6 +23,7 @@ from esbas.training.policies.space_data import fitted
 from esbas.training.reports import curves
 from esbas.training.runs.episode_log import read_episodes
 from esbas.training.runs.one_run import run_folder
+from esbas.training.runs.resuming import how_to_resume
 
 
 class LoadedPolicy:
@@ -241,5 +242,7 @@ def stored_policy(
         leader = curves.leader(run, training.plan.objective)
         message = f"{str(training.folder)!r} has no best policy, because none was evaluated yet"
         named = f"name a learner ({leader!r} was in control most)"
-        raise SaveFileError(f"{message}: `esbas resume {training.folder}`, or {named}.")
+        raise SaveFileError(
+            f"{message}: {how_to_resume(training.plan, training.folder)}, or {named}."
+        )
     return best

@@ -19,6 +19,7 @@ from esbas.training.reports.training_report import TrainingSummary
 from esbas.training.runs.clock import read_clock
 from esbas.training.runs.episode_log import Episodes
 from esbas.training.runs.one_run import run_folder
+from esbas.training.runs.resuming import how_to_resume
 
 
 class ComparedTraining:
@@ -32,7 +33,7 @@ class ComparedTraining:
         self.runs = list(self.summary.runs.values())
         if not self.runs:
             message = f"The training in {str(training.folder)!r} has no episode yet"
-            remedy = f"wait for the first one, or `esbas resume {training.folder}`"
+            remedy = f"wait for the first one, or {how_to_resume(training.plan, training.folder)}"
             raise SaveFileError(f"{message}: {remedy}.")
         self.seeds = len(training.seeds)
         self.speed = _speed(training)

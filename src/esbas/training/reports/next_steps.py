@@ -1,12 +1,8 @@
 """What can be done with a training, as commands with its folder."""
 
-import shlex
-
 from esbas._internal.links import page
-from esbas.errors import TrustError
-from esbas.specs.portfolios.recipe import Recipe
-from esbas.specs.trust import check_modules
 from esbas.training.folder import TrainingFolder
+from esbas.training.runs.resuming import has_objects, needs_trust, shell_arguments
 
 CONTINUE = "continue this training"
 PLAY = "play the best policy"
@@ -20,19 +16,21 @@ def next_steps(training: TrainingFolder) -> list[tuple[str, str]]:
 
     A training that objects describe cannot be opened by commands: it gets lines of Python.
     """
-    config = training.plan.config
+    plan = training.plan
+    config = plan.config
     name = "steps" if config.steps else "episodes"
     longer = 2 * (config.steps or config.episodes or 1)
-    if config.unnamed.keys() - {"callbacks"}:
+    if has_objects(plan):
         return [
             (PLAY, "training.evaluate()"),
             (LOAD, "training.policy()"),
             (EXPORT, "training.export()"),
             (EXTEND, f"training.extend({name}={longer})"),
         ]
-    trust = _needs_trust(training)
-    folder = shlex.quote(str(training.folder)) + (" --trust" if trust else "")
-    arguments = repr(str(training.folder)) + (", trust=True" if trust else "")
+    folder = shell_arguments(plan, training.folder)
+    arguments = repr(str(training.folder))
+    if needs_trust(plan, training.folder):
+        arguments += ", trust=True"
     steps = [
         (PLAY, f"esbas evaluate {folder}"),
         (LOAD, f"esbas.load_policy({arguments})"),
@@ -47,16 +45,3 @@ def next_steps(training: TrainingFolder) -> list[tuple[str, str]]:
 def documentation() -> str:
     """Return a sentence with the pages that explain these commands."""
     return f"Documentation: {page('train')} and {page('policies')}."
-
-
-def _needs_trust(training: TrainingFolder) -> bool:
-    """Whether the folder names modules, which commands import only if they are told to."""
-    portfolio = training.plan.portfolio
-    tables = {}
-    if isinstance(portfolio, Recipe):
-        tables["learner"] = [{"algorithm": spec.algorithm} for spec in portfolio.learners]
-    try:
-        check_modules(training.plan.config, tables, training.folder)
-    except TrustError:
-        return True
-    return False

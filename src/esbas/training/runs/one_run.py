@@ -22,6 +22,7 @@ from esbas.training.runs.episode_log import RunLog, one_line, read_episodes, rea
 from esbas.training.runs.evaluation import Evaluator
 from esbas.training.runs.lock import locked
 from esbas.training.runs.plan import Plan, replay_folder
+from esbas.training.runs.resuming import how_to_resume
 from esbas.training.runs.stopping import Stop, StopRule, limits_of, read_stop, write_stop
 from esbas.training.runs.working import LearnerWatch, watch_of
 
@@ -91,21 +92,21 @@ def train_seed(
             with suppress(FileError):  # the error itself is more important
                 write_atomically(trace, traceback.format_exc().encode("utf-8", "replace"))
             cause = one_line(f"{type(error).__name__}: {error}").removesuffix(":")
-            remedy = f"fix the error, then `esbas resume {folder}` continues"
+            remedy = f"fix the error, then {how_to_resume(plan, folder)} continues"
             raise TrainingError(
                 f"The run of seed {seed} failed: {cause} (traceback: {trace}). To go on, {remedy}."
             ) from error
     if problem:
-        raise no_learner_error(folder, seed, problem)
+        raise no_learner_error(plan, folder, seed, problem)
 
 
-def no_learner_error(folder: Path, seed: int, problem: str) -> NoLearnerError:
+def no_learner_error(plan: Plan, folder: Path, seed: int, problem: str) -> NoLearnerError:
     """Return the error for a run in which no learner was able to act or learn."""
     log = run_folder(folder, seed) / "faults.csv"
     if is_finished(folder, seed):
         remedy = "fix it, then train again in another folder"
     else:
-        remedy = f"fix it, then `esbas resume {folder}` continues"
+        remedy = f"fix it, then {how_to_resume(plan, folder)} continues"
     return NoLearnerError(
         f"The run of seed {seed} failed, because {problem}; all faults are in {log}: {remedy}."
     )

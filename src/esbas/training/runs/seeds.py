@@ -30,6 +30,7 @@ from esbas.training.runs.one_run import (
 )
 from esbas.training.runs.plan import Plan
 from esbas.training.runs.remote import RunFiles, RunUpdate, train_elsewhere, write_update
+from esbas.training.runs.resuming import how_to_resume
 
 
 class StopRequest:
@@ -109,7 +110,7 @@ def train_seeds(
         if seed not in waiting:
             problem = problem_of_finished(folder, seed, plan.portfolio.names)
             if problem:  # it failed before
-                lost[f"seed {seed}"] = no_learner_error(folder, seed, problem)
+                lost[f"seed {seed}"] = no_learner_error(plan, folder, seed, problem)
 
     def receive(_: str, message: Status | RunUpdate) -> None:
         if isinstance(message, RunUpdate):
@@ -139,7 +140,7 @@ def train_seeds(
             raise error
         cause = str(error).removesuffix(".")
         raise TrainingError(
-            f"The run of {name} failed: {cause}. `esbas resume {folder}` continues it."
+            f"The run of {name} failed: {cause}. To continue it: {how_to_resume(plan, folder)}."
         ) from error
     if request.made and not all(is_finished(folder, seed) for seed in seeds):
         raise KeyboardInterrupt
