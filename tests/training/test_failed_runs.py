@@ -4,9 +4,10 @@ import csv
 
 import pytest
 
+import broken_envs
 import esbas
 from esbas import cli
-from esbas.errors import BrokenEnvError, NoLearnerError
+from esbas.errors import BrokenEnvError, NoLearnerError, TrainingError
 from esbas.training import TrainingConfig
 from esbas.training.runs.one_run import SaveOptions, is_finished, train_seed
 from esbas.training.runs.working import LearnerWatch, watch_of
@@ -87,6 +88,25 @@ def test_a_run_without_a_learner_that_acts_ends_early(tmp_path, capsys):
     before = len(lengths(out))
     assert cli.main(["resume", str(out), "--trust", *QUIET]) == 3
     assert len(lengths(out)) == before + 1
+
+
+class Failing(broken_envs.Sound):
+    def step(self, action):
+        raise OSError("the robot is unplugged")
+
+
+@pytest.mark.parametrize(
+    ("env", "remedy"),
+    [
+        ("training.test_failed_runs:Failing", "`esbas resume '{out}' --trust`"),
+        (lambda: Failing(), "the same call of `esbas.train`"),  # no command can build it
+    ],
+)
+def test_the_remedy_is_what_has_to_be_typed(tmp_path, env, remedy):
+    out = tmp_path / "with a space"
+    with pytest.raises(TrainingError) as caught:
+        esbas.train(env, learners="random", steps=50, out=out, progress=False, tensorboard=False)
+    assert str(caught.value).endswith(f"fix the error, then {remedy.format(out=out)} continues.")
 
 
 @pytest.mark.parametrize(
