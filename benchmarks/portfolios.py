@@ -32,6 +32,7 @@ BEFORE = Path(__file__).parent / "portfolios_before"
 BINS = 50
 LATE = 0.8  # the last fifth of a run
 LAST_EPISODES = 50
+SOLVED = -160  # MountainCar
 NOW = "now"
 THEN = "before"
 RANDOM = "random"
@@ -308,25 +309,68 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def print_tables() -> None:
-    print(table())
+def verdicts() -> list[str]:
+    """Return what the portfolios were built for, what was measured, and whether it is reached."""
     found = rows()
+    lines = []
     tables = [row for row in found if row["kind"] == TABLES]
     if tables:
         gain = float(np.mean([row["gain"] for row in tables]))
-        worst = min(row["difference"] + row["interval"] for row in tables)
-        print(f"tables, mean gain of the way from random to best: {gain:.3f} (at least 0.15)")
-        print(f"tables, intervals of differences below zero: {'none' if worst >= 0 else 'some'}")
+        lines.append(
+            "Tables gain, on average, at least 0.15 of the way from random to the best score of "
+            f"any portfolio or learner alone: {gain:.2f}, {_judged(gain >= 0.15)}."
+        )
+        below = [row["task"] for row in tables if row["difference"] + row["interval"] < 0]
+        lines.append(
+            "No interval of a difference between tables is below zero: "
+            f"{_judged(not below)}{_listed(below)}."
+        )
+    taxi = _mean(scores_of("Taxi", NOW, key="greedy"))
+    if math.isfinite(taxi):
+        lines.append(
+            f"The greedy policy on Taxi returns at least 7: {taxi:.2f}, {_judged(taxi >= 7)}."
+        )
     networks = [row for row in found if TASKS[row["task"]].is_compared and row["kind"] == NETWORKS]
     if networks:
         ratio = math.exp(float(np.mean([math.log(row["ratio"]) for row in networks])))
-        print(f"networks, geometric mean of ratios: {ratio:.3f} (at least 1.2)")
+        names = ", ".join(f"{row['task']} {row['ratio']:.2f}" for row in networks)
+        lines.append(
+            "Networks earn at least 1.2 times as much above random as before, as a geometric "
+            f"mean: {ratio:.2f} ({names}), {_judged(ratio >= 1.2)}."
+        )
+        below = [
+            row["task"]
+            for row in found
+            if row["kind"] == NETWORKS and row["difference"] + row["interval"] < 0
+        ]
+        lines.append(
+            "No interval of a difference between networks is below zero: "
+            f"{_judged(not below)}{_listed(below)}."
+        )
     solved = scores_of("MountainCar", NOW, key=f"last {LAST_EPISODES} episodes")
     if solved:
-        count = sum(value > -160 for value in solved.values())
-        print(f"MountainCar, solved in {count} of {len(solved)} runs (at least 8 of 10)")
-    for row in found:
-        print(f"{row['task']}: CPU time {row['cpu']:.2f} of before, ratio {row['ratio']:.2f}")
+        count = sum(value > SOLVED for value in solved.values())
+        lines.append(
+            f"On MountainCar, the last {LAST_EPISODES} episodes return more than {SOLVED} in eight "
+            f"of ten runs: in {count} of {len(solved)}, {_judged(10 * count >= 8 * len(solved))}."
+        )
+    return lines
+
+
+def _judged(holds: bool) -> str:
+    return "reached" if holds else "missed"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f" ({', '.join(names)})" if names else ""
+
+
+def print_tables() -> None:
+    print(table())
+    for line in verdicts():
+        print(line)
+    for row in rows():
+        print(f"{row['task']}: CPU time {row['cpu']:.2f} of before")
 
 
 if __name__ == "__main__":
