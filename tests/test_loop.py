@@ -323,18 +323,30 @@ def bad(**changes):
         (
             {"episodes": -1},
             InvalidValueError,
-            "`episodes` must be at least 0, or None for no limit, but got -1",
+            "`episodes` must be at least 0, but got -1",
         ),
         (
             {"steps": -1},
             InvalidValueError,
-            "`steps` must be at least 0, or None for no limit, but got -1",
+            "`steps` must be at least 0, but got -1",
         ),
         (
             {"max_episode_steps": 0},
             InvalidValueError,
             "`max_episode_steps` must be at least 1, but got 0",
         ),
+        ({"episodes": "a"}, InvalidValueError, "`episodes` must be a whole number"),
+        ({"steps": 1.5}, InvalidValueError, "`steps` must be a whole number, but got 1.5"),
+        ({"steps": []}, InvalidValueError, "`steps` must be a whole number"),
+        (
+            {"max_episode_steps": None},
+            InvalidValueError,
+            "`max_episode_steps` must be a whole number, but got None",
+        ),
+        ({"learn_timeout": "long"}, InvalidValueError, "`learn_timeout` must be greater than 0"),
+        ({"keep_data": 1}, InvalidValueError, "`keep_data` must be True or False"),
+        ({"objective": 3}, InvalidValueError, "`objective` must be an objective"),
+        ({"objective": esbas.Objective}, InvalidValueError, "`name` of objective .* is missing"),
         ({"seed": -1}, InvalidValueError, "`seed` must be an integer of at least 0, but got -1"),
         (
             {"keep_data": False, "selector": ESBAS("ab")},

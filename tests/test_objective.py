@@ -87,3 +87,17 @@ def test_a_value_that_is_not_finite_is_refused(value):
 def test_gamma_lies_between_0_and_1(gamma):
     with pytest.raises(InvalidValueError, match="`gamma` must be between 0 and 1, but got"):
         discounted_return(gamma)
+
+
+def test_a_function_that_makes_an_objective_is_called():
+    assert as_objective(total_return).name == "return"
+    assert as_objective(lambda *parts: 1.0).name == "<lambda>"  # a function of a trajectory
+    with pytest.raises(InvalidValueError, match="`objective` must be an objective"):
+        as_objective(lambda: 1.0)
+
+
+@pytest.mark.parametrize("value", [None, "much", [1.0, 2.0]])
+def test_a_value_is_a_number(value):
+    objective = Objective(name="odd", function=lambda trajectory: value)
+    with pytest.raises(InvalidValueError, match="The values of objective 'odd' must be numbers"):
+        objective(None)

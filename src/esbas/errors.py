@@ -161,6 +161,8 @@ def unknown(kind: str, name: object, known: Iterable[str], otherwise: str = "") 
     nearest = _nearest(str(name), names)
     if nearest is not None:
         remedy = f"did you mean {nearest!r}?"
+    elif otherwise.endswith("?"):
+        remedy = otherwise
     elif otherwise:
         remedy = otherwise.rstrip(".") + "."
     elif names:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from esbas import seeding
-from esbas._internal import spaces
+from esbas._internal import spaces, values
 from esbas._internal.columns import Array, frozen, read_only_copy
 from esbas._internal.env_checks import EnvChecks, broken, wrong_reward, wrong_step
-from esbas.errors import NotEpisodicError, SpaceError, require
+from esbas.errors import NotEpisodicError, SpaceError
 from esbas.evidence import Evidence
 from esbas.learner import Policy
 from esbas.objective import Objective
@@ -55,10 +55,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in (("episodes", self.episodes), ("steps", self.steps)):
-            require(
-                limit is None or limit >= 0,
-                f"`{name}` must be at least 0, or None for no limit, but got {limit!r}.",
-            )
+            if limit is not None:
+                number = values.whole(name, limit, at_least=0)
+                object.__setattr__(self, name, number)  # the dataclass is frozen
 
 
 class Loop(Iterator[EpisodeRecord]):

@@ -72,7 +72,14 @@ class Objective:
 
     def __call__(self, trajectory: Trajectory) -> float:
         """Return the trajectory's value, in the units of the objective."""
-        value = float(self.function(trajectory))
+        returned = self.function(trajectory)
+        try:
+            value = float(returned)
+        except (TypeError, ValueError):
+            raise InvalidValueError(
+                f"The values of objective {self.name!r} must be numbers, "
+                f"but got {schema.short(returned)}: fix its function."
+            ) from None
         if not math.isfinite(value):
             raise InvalidValueError(
                 f"The values of objective {self.name!r} must be finite, but got {value}: "
@@ -233,8 +240,9 @@ def as_objective(given: ObjectiveLike) -> Objective:
     """Return the objective that is given.
 
     Args:
-        given: an `Objective`; a function of a trajectory, which is maximized; a name, see
-            `make_objective`; or None for the discounted return.
+        given: an `Objective`; a function of a trajectory, which is maximized; a function or a class
+            that creates one of these, such as `total_return`; a name, see `make_objective`; or None
+            for the discounted return.
     """
     if given is None:
         return discounted_return()
@@ -247,7 +255,7 @@ def as_objective(given: ObjectiveLike) -> Objective:
             "`objective` must be an objective, a function of a trajectory, or a name, "
             f"but got {schema.short(given)}: pass for example 'return' or esbas.total_return()."
         )
-    return Objective(name=getattr(given, "__name__", "custom"), function=given)
+    return _from_function(given, getattr(given, "__name__", "custom"), {})
 
 
 def make_objective(name: str) -> Objective:
@@ -280,23 +288,34 @@ def create_objective(name: str, options: Mapping[str, Any]) -> Objective:
             f"An objective must be a function, but {name!r} is {found!r}: "
             "name a function of a trajectory."
         )
-    required = [each for each in _required_parameters(found) if each.name not in options]
+    return _from_function(found, name, options)
+
+
+def _from_function(
+    function: Callable[..., Any], name: str, options: Mapping[str, Any]
+) -> Objective:
+    """Return the objective that a function of a trajectory is, or that a function creates."""
+    required = [each for each in _required_parameters(function) if each.name not in options]
     if any(each.kind is not inspect.Parameter.KEYWORD_ONLY for each in required):
         require(not options, f"A function of a trajectory such as {name!r} has no options.")
-        return as_objective(found)
+        return Objective(name=getattr(function, "__name__", "custom"), function=function)
     for each in required:
         raise InvalidValueError(
             f"`{each.name}` of objective {name!r} is missing: "
             f"add it in parentheses, as in {name}({each.name}=...)."
         )
-    return as_objective(found(**options))
+    return as_objective(function(**options))
 
 
 def _required_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters without a default."""
-    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    """Return the parameters without a default. Positional ones of any number count as one."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # as for some functions and classes in C
+        parameters = inspect.signature(lambda trajectory: trajectory).parameters
     required = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.default is inspect.Parameter.empty and parameter.kind not in variadic:
+    for parameter in parameters.values():
+        has_default = parameter.default is not inspect.Parameter.empty
+        if not has_default and parameter.kind is not inspect.Parameter.VAR_KEYWORD:
             required.append(parameter)
     return required

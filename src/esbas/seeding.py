@@ -21,7 +21,9 @@ def sequence(seed: int, *name: str | int) -> np.random.SeedSequence:
     An example is `sequence(7, "environment", 12)`.
     """
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidValueError(f"`seed` must be an integer of at least 0, but got {seed!r}.")
+        raise InvalidValueError(
+            f"`seed` must be an integer of at least 0, but got {schema.short(seed)}."
+        )
     key = [zlib.crc32(part.encode()) if isinstance(part, str) else int(part) for part in name]
     return np.random.SeedSequence(int(seed), spawn_key=key)
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from esbas import seeding
-from esbas._internal import archive, limits, schema, spaces
+from esbas._internal import archive, limits, schema, spaces, values
 from esbas._internal.env_checks import broken
 from esbas._internal.registry import import_object
 from esbas._internal.schema import COUNT, AnyOf, Number
@@ -170,9 +170,16 @@ def run(
     Returns:
         An iterator over `EpisodeRecord`s.
     """
-    env = _as_env(env)
+    budget = Budget(episodes=episodes, steps=steps)
+    longest = values.whole("max_episode_steps", max_episode_steps, at_least=1)
+    values.truth("keep_data", keep_data)
     seeding.sequence(seed)  # raises an error for a bad seed
-    portfolio = _as_portfolio(learners, env, steps=steps, episodes=episodes, seed=seed)
+    timeout = limits.checked(learn_timeout)
+    wanted = as_objective(objective)
+    env = _as_env(env)
+    portfolio = _as_portfolio(
+        learners, env, steps=budget.steps, episodes=budget.episodes, seed=seed
+    )
     stationary = [learner.name for learner in portfolio if learner.stationary]
     made = as_selector(selector, portfolio.names, stationary=stationary, seed=seed)
     for name in portfolio.names:
@@ -182,10 +189,6 @@ def run(
             "leave it out of `stationary`.",
         )
     require(
-        max_episode_steps >= 1,
-        f"`max_episode_steps` must be at least 1, but got {max_episode_steps!r}.",
-    )
-    require(
         keep_data or not needs_data(portfolio, made),
         "`keep_data` must not be False, because learners learn from whole trajectories.",
     )
@@ -194,16 +197,16 @@ def run(
         portfolio,
         action_space=env.action_space,
         online=made.online,
-        learn_timeout=limits.checked(learn_timeout),
+        learn_timeout=timeout,
     )
     return Run(
         env,
         roster,
         made,
-        objective=as_objective(objective),
-        budget=Budget(episodes=episodes, steps=steps),
+        objective=wanted,
+        budget=budget,
         seed=seed,
-        max_episode_steps=max_episode_steps,
+        max_episode_steps=longest,
         keep_data=keep_data,
     )
 

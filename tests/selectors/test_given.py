@@ -89,7 +89,7 @@ WRONG = {
     "a number": (7, InvalidValueError, "but got 7: pass for example esbas.SSBAS or 'ssbas'."),
     "a list": (["ssbas"], InvalidValueError, r"`selector` must be .*, but got \['ssbas'\]"),
     "arms": (ARMS, InvalidValueError, r"`selector` must be .*, but got \['a', 'b', 'c'\]"),
-    "a dictionary": ({"name": "ssbas"}, InvalidValueError, "but got a dict of 1 items"),
+    "a dictionary": ({"name": "ssbas"}, InvalidValueError, "but got a dict of 1 item:"),
     "another class": (TabularQ, InvalidValueError, "but got the class TabularQ"),
     "a bandit": (esbas.UCB1(3), InvalidValueError, "but got a value of type UCB1"),
     "other arms": (
@@ -116,7 +116,7 @@ WRONG = {
     "a function that returns a class": (
         lambda arms: esbas.SSBAS,
         InvalidValueError,
-        "a value of type ABCMeta from",
+        "the class SSBAS from",
     ),
     "a function without arguments": (
         lambda: esbas.SSBAS(ARMS),

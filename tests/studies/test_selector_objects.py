@@ -52,6 +52,30 @@ def test_the_name_and_the_object_are_the_same_selector(tmp_path):
         esbas.open_study(url, "it", selector=esbas.SSBAS(ARMS, seed=3))
 
 
+def test_a_class_is_the_same_selector_as_its_name(tmp_path):
+    url = f"sqlite:///{tmp_path}/bot.db"
+    esbas.open_study(url, "it", selector="ssbas", arms=ARMS, seed=2).close()
+    esbas.open_study(url, "it", selector=esbas.SSBAS, arms=ARMS, seed=2).close()
+    esbas.open_study(url, "bandit", selector="ucb1", arms=ARMS).close()
+    esbas.open_study(url, "bandit", selector=UCB1, arms=ARMS).close()
+    half = partial(esbas.SSBAS, xi=0.5)
+    esbas.open_study(url, "half", selector="ssbas", arms=ARMS, options={"xi": 0.5}).close()
+    esbas.open_study(url, "half", selector=half, arms=ARMS).close()
+    with pytest.raises(InvalidValueError, match="its class with arms and without options"):
+        esbas.open_study(url, "none", selector=esbas.SSBAS)
+
+
+@pytest.mark.parametrize("url", [None, 3, b"bot.db", [], object()])
+def test_a_store_is_a_url_or_a_path(url):
+    with pytest.raises(InvalidValueError, match="A store must be sqlite:///FILE"):
+        esbas.open_study(url, "it", selector="ssbas", arms=ARMS)
+
+
+def test_a_service_is_not_a_store():
+    with pytest.raises(InvalidValueError, match=r"use esbas.studies.client.Client\(url\)"):
+        esbas.open_study("http://localhost:8000", "it", selector="ssbas", arms=ARMS)
+
+
 def used():
     selector = esbas.SSBAS(ARMS)
     selector.ask()
@@ -77,7 +101,7 @@ def changed():
             lambda: esbas.ESBAS(ARMS, bandit=partial(UCB1, xi=3.0)),
             "must have its default parameters",
         ),
-        (lambda: 7, "a name, plain data or a selector"),
+        (lambda: 7, "must be a name, a selector, its class .* but got 7"),
     ],
 )
 def test_what_other_processes_cannot_build_is_refused(make, message, tmp_path):

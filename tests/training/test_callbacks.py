@@ -154,7 +154,7 @@ def test_ctrl_c_in_a_callback_ends_the_training(tmp_path):
         ("training.observed:Loger", "did you mean 'Logger'"),
         ("training.observed:Logger(olny='end')", "did you mean 'only'"),
         ("training.observed:Failing", "`method` of training.observed:Failing is missing"),
-        ("training.observed:json", "must be a class or a function"),
+        ("training.observed:json", "must be a class of callbacks or a function"),
         ("nowhere:Logger", "nowhere"),
         ("Logger", "'module:Class'"),
         (

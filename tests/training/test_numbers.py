@@ -4,12 +4,12 @@ import pytest
 
 import esbas
 from esbas import cli
+from esbas._internal import values
 from esbas.cli.parsing import parse
 from esbas.cli.resume import Resume
 from esbas.errors import InvalidValueError
 from esbas.experiments.control import EXPERIMENT as Control
 from esbas.experiments.small_grid import EXPERIMENT as SmallGrid
-from esbas.specs import values
 from esbas.specs.portfolios.recipe import read_recipe, recipe_of
 from esbas.training import TrainingConfig, open_folder
 from training.programs import train_without_report

@@ -15,7 +15,7 @@ import pytest
 
 import esbas
 from esbas.errors import EsbasError
-from esbas.learners import DQN, TabularQ
+from esbas.learners import DQN, Constant, TabularQ
 from esbas.training import TrainingConfig
 
 
@@ -39,6 +39,7 @@ def fails(env, seed):
     raise RuntimeError("the model file is missing")
 
 
+TWIN = Constant("twin", lambda observation: 0)
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"env": 3}, "`env` must be the name of an environment"),
     ({"env": None}, "No environment is given"),
@@ -57,6 +58,15 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"env_kwargs": {3: 4}}, "`env_kwargs` must have names of options"),
     ({"env_kwargs": {"sutton_barto_reward": object()}}, "plain values"),
     ({"learners": 3}, "`learners` must be a list"),
+    ({"learners": []}, "`learners` must not be empty"),
+    ({"learners": [TWIN, TWIN]}, "Learners must have different names"),
+    ({"learners": ["dqn(rate=0.1)"]}, "did you mean 'learning_rate'?"),
+    ({"callbacks": [NoLearner]}, "but got the class NoLearner"),
+    ({"engine": "os:system"}, "The engine 'os:system' must be created without arguments"),
+    ({"engine": NoSelector, "jobs": 2}, "An engine must have a method `map`"),
+    ({"selector": lambda arms: 1 / 0}, "must be created, but ZeroDivisionError"),
+    ({"objective": lambda: 1}, "`objective` must be an objective"),
+    ({"out": "x" * 300}, "its name is too long"),
     ({"learners": [3]}, "`learners` must be a list of names of algorithms, learners"),
     ({"learners": {"a": "dqn"}}, "but got a dictionary"),
     ({"learners": [None]}, "but got None"),
@@ -172,6 +182,24 @@ def test_what_is_wrong_gets_one_sentence(options, sentence, tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options", "sentence"),
+    [
+        (("CartPole-v1", 20), {}, "Only `env` can be given without its name"),
+        (("CartPole-v1",), {"env": "Acrobot-v1"}, "`env` is given twice"),
+    ],
+)
+def test_options_are_given_by_name(arguments, options, sentence):
+    with pytest.raises(EsbasError, match=sentence):
+        esbas.train(*arguments, **options)
+
+
+@pytest.mark.parametrize("function", [esbas.load_training, esbas.load_policy, esbas.compare])
+def test_trust_is_true_or_false(function, tmp_path):
+    with pytest.raises(EsbasError, match="`trust` must be True or False, but got 'no'"):
+        function(tmp_path, trust="no")
+
+
 def test_there_are_fifty_of_them():
     assert len(WRONG) >= 50
     tried = {name for options, _ in WRONG for name in options}
@@ -198,7 +226,6 @@ def test_there_are_fifty_of_them():
         ({"wrappers": gymnasium.wrappers.FlattenObservation}, "wrappers", ("FlattenObservation",)),
         ({"learners": TabularQ}, "learners", ("tabular_q",)),
         ({"learners": DQN}, "learners", ("dqn",)),
-        ({"learners": ()}, "learners", None),
         ({"resources": {"cpus": 2, "memory": 4}}, "resources", ("cpus=2", "memory=4")),
         ({"out": Path("here")}, "out", "here"),
         (

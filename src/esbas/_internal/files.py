@@ -32,6 +32,7 @@ _CAUSES = {
         "there is a file instead of its folder",
         "remove that file, or use another folder",
     ),
+    errno.ENAMETOOLONG: ("its name is too long", "use a shorter one"),
     errno.EISDIR: ("it is a folder", "remove that folder, or use another path"),
     errno.ELOOP: ("it is a symbolic link", "remove the link"),
 }

@@ -10,21 +10,26 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
+from esbas._internal import schema
 from esbas.errors import TimeLimitError, require
 
 REPEAT = 1.0  # seconds until code that suppressed an interruption is interrupted again
 
 
-def checked(seconds: float | None) -> float | None:
+def checked(seconds: Any) -> float | None:
     """Return a valid limit; None for no limit or an infinite one."""
+    if seconds is None:
+        return None
+    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
     require(
-        seconds is None or seconds > 0,
+        is_number and seconds > 0,
         "`learn_timeout` must be greater than 0 seconds, or None for no limit, "
-        f"but got {seconds!r}.",
+        f"but got {schema.short(seconds)}.",
     )
-    return None if seconds == math.inf else seconds
+    return None if seconds == math.inf else float(seconds)
 
 
 def limited(function: Callable[..., Any], seconds: float | None) -> Callable[..., Any]:

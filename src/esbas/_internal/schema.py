@@ -22,7 +22,7 @@ from typing import Annotated, Any, get_args
 
 import numpy as np
 
-from esbas.errors import EsbasError, InvalidValueError
+from esbas.errors import EsbasError, InvalidValueError, counted
 
 MAX_DEPTH = 64  # of nested lists and dictionaries
 MAX_DIGITS = 320  # of a number in JSON: more than any float needs
@@ -204,12 +204,14 @@ def short(value: Any) -> str:
         return repr(value)
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:60] + "...")
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     kind = type(value).__name__
     if isinstance(value, dict):
-        return f"a {kind} of {len(value)} items"
+        return f"a {kind} of {counted(len(value), 'item')}"
     if isinstance(value, list | tuple):
         if len(value) > 8 or not all(isinstance(item, int | float | str) for item in value):
-            return f"a {kind} of {len(value)} items"
+            return f"a {kind} of {counted(len(value), 'item')}"
         return f"[{', '.join(map(short, value))}]"
     return f"a value of type {kind}"
 

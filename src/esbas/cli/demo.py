@@ -28,7 +28,9 @@ class Demo:
         from esbas.training.train import run_config
 
         jobs = min(usable_cores(), len(SEEDS))
-        config = TrainingConfig(ENV, steps=self.steps, seeds=SEEDS, jobs=jobs, out=self.out)
+        config = TrainingConfig(
+            ENV, steps=self.steps, seeds=SEEDS, jobs=jobs, tensorboard=False, out=self.out
+        )
         training = run_config(config)
         show(training)
         print(f"Your own environment: esbas train ENV. In Python: esbas.train({ENV!r}).")

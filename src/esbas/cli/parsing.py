@@ -20,9 +20,9 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from esbas._internal import values
 from esbas._internal.field_texts import descriptions, own_first
 from esbas._internal.links import links_in, with_links, without_links
-from esbas.specs import values
 
 _WIDTH = 80  # columns of the description
 

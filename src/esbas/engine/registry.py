@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from esbas._internal.registry import Registry
+from esbas._internal.schema import short
 from esbas.engine.protocol import Engine, Resources
-from esbas.errors import InvalidValueError, unknown
+from esbas.errors import EsbasError, InvalidValueError, describe, unknown
 
 ENGINES: Registry[Callable[[], Engine]] = Registry("engine")
 """The engines that `find_engine` knows; `ENGINES.register("name")` adds one."""
@@ -29,10 +30,24 @@ def find_engine(engine: str | Engine) -> Engine:
 
         is_url = engine.startswith(f"{_CLUSTER}//")
         return RayEngine(engine if is_url else engine.removeprefix(_CLUSTER))
-    found = ENGINES.find(engine)() if isinstance(engine, str) else engine
+    found = _created(engine) if isinstance(engine, str) else engine
     if not callable(getattr(found, "map", None)):
-        raise InvalidValueError(f"An engine must have a method `map`, but {engine!r} has none.")
+        raise InvalidValueError(
+            f"An engine must have a method `map`, but {short(engine)} has none."
+        )
     return found
+
+
+def _created(name: str) -> Engine:
+    make = ENGINES.find(name)
+    try:
+        return make()
+    except EsbasError:
+        raise
+    except Exception as error:  # code of the user
+        raise InvalidValueError(
+            f"The engine {name!r} must be created without arguments, but {describe(error)}: fix it."
+        ) from error
 
 
 def is_remote(engine: Engine) -> bool:

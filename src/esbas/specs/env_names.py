@@ -13,10 +13,11 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import load_env_creator
 
+from esbas._internal import values
 from esbas._internal.registry import import_source, split_path
 from esbas._internal.schema import short
 from esbas.errors import BrokenEnvError, InvalidValueError, UnknownNameError, unknown
-from esbas.specs import atari_defaults, known_packages, values
+from esbas.specs import atari_defaults, known_packages
 from esbas.specs.options import error_context, join_options, split_options
 from esbas.specs.sources import Unnamed, importable_name, label_of
 
@@ -100,7 +101,7 @@ def checked_env(env: Any, name: str) -> Env:
     if isinstance(env, gymnasium.vector.VectorEnv):
         got = f"{name!r} with {env.num_envs} environments"
         problem = f"Vector environments are not supported, but got {got}"
-        remedy = "give a single environment; --seeds 0 1 2 --jobs 3 trains several at the same time"
+        remedy = "give a single environment; several seeds with several jobs use all cores"
         raise InvalidValueError(f"{problem}: {remedy}.")
     if not isinstance(env, gymnasium.Env):
         problem = f"{name!r} must be a gymnasium.Env, but is {type(env).__name__!r}"
@@ -152,6 +153,8 @@ def given_env(env: Any, options: Mapping[str, Any] | Sequence[str]) -> Any:
     """
     if isinstance(env, Unnamed):
         return env
+    if isinstance(env, Path):  # of a file such as myenv.py
+        env = str(env)
     chosen = _read_settings(options)
     name = env if isinstance(env, str) else importable_name(env)
     if name is not None:

@@ -6,13 +6,14 @@ from typing import Any
 import gymnasium
 import gymnasium.wrappers
 
+from esbas._internal import values
 from esbas._internal.registry import import_object
 from esbas._internal.schema import short
 from esbas.envs import atari
 from esbas.envs.normalizing import NormalizedObservations
 from esbas.envs.wrappers import DiscreteActions, DiscreteObservations
 from esbas.errors import InvalidValueError, unknown
-from esbas.specs import atari_defaults, values
+from esbas.specs import atari_defaults
 from esbas.specs.env_names import call, checked_env, create, name_of, starting
 from esbas.specs.options import checked, error_context, read_call
 from esbas.specs.sources import importable_name, label_of

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
+from esbas._internal import values
 from esbas._internal.registry import import_object
 from esbas._internal.schema import short
 from esbas.bandits import BANDITS, Bandit, make_bandit
@@ -25,7 +26,6 @@ from esbas.selectors import (
     make_selector,
 )
 from esbas.selectors.recommended import RECOMMENDED
-from esbas.specs import values
 from esbas.specs.options import (
     checked,
     error_context,
@@ -33,7 +33,7 @@ from esbas.specs.options import (
     parameters_of,
     split_options,
 )
-from esbas.specs.sources import Unnamed, importable_name
+from esbas.specs.sources import Unnamed, importable_name, label_of
 
 OF_BANDITS = "n_arms", "rng", "memory", "spread"
 """Arguments of bandits that the selector sets."""
@@ -57,7 +57,7 @@ def given_selector(given: Any) -> Any:
     if callable(given) and not isinstance(given, type):
         return importable_name(given) or given
     what = "the name of a selector, a selector, or a class or function that makes one"
-    raise InvalidValueError(f"`selector` must be {what}, but got {_described(given)}.")
+    raise InvalidValueError(f"`selector` must be {what}, but got {short(given)}.")
 
 
 def given_objective(given: Any) -> Any:
@@ -73,7 +73,7 @@ def given_objective(given: Any) -> Any:
         return given
     if not callable(given):
         what = "the name of an objective, an Objective, or a function of a trajectory"
-        raise InvalidValueError(f"`objective` must be {what}, but got {_described(given)}.")
+        raise InvalidValueError(f"`objective` must be {what}, but got {short(given)}.")
     for name in OBJECTIVES:
         if OBJECTIVES.find(name) is given:
             return name
@@ -135,12 +135,6 @@ def _registered_name(given: type[Any]) -> str | None:
     return None
 
 
-def _described(given: Any) -> str:
-    if isinstance(given, type):
-        return f"the class {given.__name__}"
-    return short(given)
-
-
 def make_given_selector(
     given: Any,
     arms: Sequence[str],
@@ -162,7 +156,11 @@ def make_given_selector(
             f"`{name}` must not be given with a selector that is an object: {remedy}."
         )
     maker = import_object(given) if isinstance(given, str) else given
-    return as_selector(maker, arms, stationary=stationary, seed=seed)
+    if isinstance(maker, Selector | Unnamed):
+        return as_selector(maker, arms, stationary=stationary, seed=seed)
+    label = label_of(given)
+    with error_context(f"Selector {label!r}", rule="must be created", remedy="fix it"):
+        return as_selector(maker, arms, stationary=stationary, seed=seed)
 
 
 def _given_options(*, scale: str, xi: float | None, epochs: Sequence[int]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from esbas.specs.values import number_in
+from esbas._internal.values import number_in
 
 _PLAIN = {
     bool: "true or false",

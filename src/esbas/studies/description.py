@@ -7,7 +7,7 @@ from typing import Any
 from esbas._internal import schema
 from esbas.bandits import make_bandit
 from esbas.errors import InvalidValueError, StudyError, TrustError, require
-from esbas.selectors import Selector, make_selector
+from esbas.selectors import Selector, as_selector, make_selector
 from esbas.studies.requests import check_arms
 from esbas.studies.selector_objects import describe_object
 
@@ -34,15 +34,22 @@ def describe_selector(
     """Return a selector as plain data: `name`, `arms`, `stationary`, `seed`, `options`.
 
     Args:
-        selector: a name of `esbas.selectors.make_selector`, plain data that this function returned,
-            or a new selector.
+        selector: a name of `esbas.selectors.make_selector`; a class such as `esbas.SSBAS`, or a
+            function that makes a selector; a new selector; or plain data that this function
+            returned.
         arms: the names of the arms. This and the following arguments belong to a selector that is
-            given by its name; the other two forms contain them.
+            given by its name or its class; the other two forms contain them.
         stationary: the arms that never learn.
         seed: of the selector's random stream.
         options: `scale`, `xi`, `epochs` and parameters of the selector or its bandit; `bandit` is
             the name of a bandit.
     """
+    if callable(selector) and arms is not None and not options:
+        names = check_arms(arms, "The arms of a selector")
+        selector = as_selector(selector, names, stationary=stationary, seed=seed)
+        arms = None
+        stationary = ()
+        seed = 0
     original = selector
     if isinstance(selector, Selector):
         selector = describe_object(selector)
@@ -68,11 +75,12 @@ def describe_selector(
         }
     else:
         raise InvalidValueError(
-            "A study's selector must be a name, plain data or a selector, but got a "
-            f'{type(selector).__name__}: write selector="esbas", arms=[...], options={{...}}.'
+            "A study's selector must be a name, a selector, its class with arms and without "
+            f"options, or plain data, but got {schema.short(selector)}: "
+            'write selector="esbas", arms=[...], options={...}.'
         )
-    given["arms"] = check_arms(given.get("arms") or (), "The arms of a selector")
-    if given["stationary"]:
+    given["arms"] = check_arms(given.get("arms", ()), "The arms of a selector")
+    if len(given["stationary"]) > 0:
         given["stationary"] = sorted(check_arms(given["stationary"], "Stationary arms"))
     else:
         given["stationary"] = []

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from esbas._internal import schema, values
 from esbas.errors import InvalidValueError, StudyError, require
-from esbas.selectors import Selector
+from esbas.selectors import SelectorLike
 from esbas.studies.description import build_selector, check_trust, describe_selector
 from esbas.studies.requests import check_name, check_seconds
 from esbas.studies.sqlite import SQLiteStore
@@ -26,6 +27,11 @@ def open_store(url: str | os.PathLike[str], *, create: bool = True) -> Store:
             `postgresql://user:password@host/database`.
         create: whether to create the file or the tables if there are none.
     """
+    if not isinstance(url, str | os.PathLike) or not isinstance(os.fspath(url), str):
+        raise InvalidValueError(
+            "A store must be sqlite:///FILE, postgresql://... or the path of a file, "
+            f"but got {schema.short(url)}."
+        )
     url = os.fspath(url)
     kind, marker, rest = url.partition("://")
     if not marker:
@@ -34,6 +40,11 @@ def open_store(url: str | os.PathLike[str], *, create: bool = True) -> Store:
         from esbas.studies.postgresql import PostgreSQLStore  # here, because psycopg is an extra
 
         return PostgreSQLStore(url, create=create)
+    if kind in ("http", "https"):
+        raise InvalidValueError(
+            f"A store must be a database or a file, but got a URL that starts with {kind!r}: "
+            "for a service, use esbas.studies.client.Client(url).study(name)."
+        )
     if kind != "sqlite":
         raise InvalidValueError(
             "A store must be sqlite:///FILE, postgresql://... or the path of a file, but got a "
@@ -64,7 +75,7 @@ def open_study(
     url: str | os.PathLike[str],
     name: str,
     *,
-    selector: str | Selector | Mapping[str, Any] | None = None,
+    selector: SelectorLike | Mapping[str, Any] = None,
     arms: Iterable[str] | None = None,
     stationary: Collection[str] = (),
     seed: int = 0,
@@ -81,8 +92,8 @@ def open_study(
     Args:
         url: see `open_store`.
         name: of the study: any text of 1 to 200 characters.
-        selector: a name of `esbas.selectors.make_selector`; or a new selector, such as
-            `esbas.default_selector(["a", "b"])`; or name, arms, stationary, seed and options as
+        selector: a name of `esbas.selectors.make_selector`; a class such as `esbas.SSBAS`; a new
+            selector, such as `esbas.default_selector(["a", "b"])`; or name, arms, stationary, seed and options as
             plain data, as `study.description["selector"]` has them.
         arms: the names of the arms.
         stationary: the arms that never learn.
@@ -96,6 +107,7 @@ def open_study(
             can run any code.
     """
     check_name(name, "The name of a study")
+    values.truth("trust", trust)
     check_seconds(expire_after, "`expire_after`")
     check_seconds(claim_expires, "`claim_expires`")
     wanted = None

@@ -84,19 +84,26 @@ def find_callback(source: Any) -> Callable[[], Any]:
     is_callback = hasattr(source, "on_episode") and not isinstance(source, type)
     if is_callback:
         return lambda: source
-    if not callable(source):
+    if not _makes_callbacks(source):
         what = "text, callbacks, or classes or functions without arguments that create them"
         raise InvalidValueError(f"`callbacks` must be {what}, but got {short(source)}.")
     return lambda: source()
 
 
+def _makes_callbacks(source: Any) -> bool:
+    if isinstance(source, type):
+        return hasattr(source, "on_episode")
+    return callable(source)
+
+
 def _find_named(text: str) -> Callable[[], Any]:
-    with error_context(f"callback {text!r}"):
+    with error_context(f"Callback {text!r}"):
         name, given = read_call(text)
         found = import_object(name)
-        if not callable(found):
+        if not _makes_callbacks(found):
             raise InvalidValueError(
-                f"It must be a class or a function, but is {found!r}: name a class."
+                "It must be a class of callbacks or a function, "
+                f"but got {short(found)}: name a subclass of esbas.Callback."
             )
         options = checked(found, given, kind=name)
     return lambda: found(**options)

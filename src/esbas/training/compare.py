@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from esbas._internal import values
 from esbas._internal.files import file_errors
 from esbas._internal.schema import short
 from esbas.errors import EsbasError, InvalidValueError
 from esbas.objective import Objective
 from esbas.reporting import Results, Table
 from esbas.reporting.results import read_config
-from esbas.specs import values
 from esbas.specs.sources import label_of
 from esbas.training.reports.comparison import (
     ComparedTraining,
@@ -114,6 +114,7 @@ def compare(
         trust: import the modules that the folders name. Imported modules can run any code:
             docs/safety.md.
     """
+    values.truth("trust", trust)
     if not trainings:
         raise InvalidValueError("Nothing is given to compare: give trainings, or their folders.")
     found = [_opened(each, trust=trust) for each in trainings]

@@ -11,10 +11,11 @@ from typing import Annotated, Any
 import tyro
 from tyro.constructors import PrimitiveConstructorSpec
 
+from esbas._internal import values
 from esbas._internal.schema import short
 from esbas.errors import InvalidValueError
 from esbas.selectors.recommended import RECOMMENDED
-from esbas.specs import sources, values
+from esbas.specs import sources
 
 DEFAULT_STEPS = 60_000
 LONGEST_FILE_NAME = 100
@@ -268,7 +269,11 @@ class TrainingConfig(RunOptions):
         from esbas.specs.portfolios.given import given_learners
 
         if self.learners is not None:
-            self._set("learners", given_learners(self.learners) or None)
+            self._set("learners", given_learners(self.learners))
+            if not self.learners:
+                raise InvalidValueError(
+                    "`learners` must not be empty: leave it out for the default learners."
+                )
         if self.learners is not None and self.portfolio is not None:
             raise InvalidValueError("Give `learners` or `portfolio`, not both.")
         self._set("wrappers", given_wrappers(self.wrappers))

@@ -12,12 +12,12 @@ from rich.console import Console
 
 import esbas
 from esbas import seeding
+from esbas._internal import values
 from esbas.engine.progress import Progress
 from esbas.errors import InvalidValueError, NotEpisodicError, SaveFileError, unknown
 from esbas.learner import Policy
 from esbas.reporting import Estimate, Table, estimate
 from esbas.reporting.files import write_csv, write_json
-from esbas.specs import values
 from esbas.training.folder import TrainingFolder
 from esbas.training.policies.all_learners import score_learners
 from esbas.training.policies.finding import find_best, find_run, learner_at_checkpoint

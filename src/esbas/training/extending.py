@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from esbas._internal import values
 from esbas.errors import InvalidValueError
-from esbas.specs import values
 from esbas.specs.sources import require_parts
 from esbas.training.config import RunOptions, TrainingConfig
 from esbas.training.extension import Extension

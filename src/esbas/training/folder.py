@@ -268,10 +268,11 @@ def _candidates(folder: Path) -> Iterator[Path]:
     """Yield the folders that a training with this name may have used."""
     number = 1
     candidate = folder
-    while candidate.exists():
-        yield candidate
-        number += 1
-        candidate = _numbered(folder, number)
+    with file_errors(folder):  # such as a name that is too long
+        while candidate.exists():
+            yield candidate
+            number += 1
+            candidate = _numbered(folder, number)
 
 
 def _is_free(folder: Path) -> bool:
@@ -363,7 +364,7 @@ def _why_taken(folder: Path, config: TrainingConfig) -> str:
     name, *_ = found  # one is enough to explain it
     old, new = found[name]
     reason = f"has a training with {name}={schema.short(old)} instead of {schema.short(new)}"
-    if _is_more(found):
+    if _is_more(found) and not config.unnamed:
         return f"{reason} (`esbas resume {shlex.quote(str(folder))}` can extend it)"
     return reason
 

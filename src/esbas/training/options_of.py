@@ -7,7 +7,8 @@ from dataclasses import fields
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_origin
 
 from esbas._internal.field_texts import descriptions, own_first
-from esbas.errors import unknown
+from esbas._internal.schema import short
+from esbas.errors import InvalidValueError, require, unknown
 
 Options = ParamSpec("Options")
 Owner = TypeVar("Owner")
@@ -22,7 +23,7 @@ def takes_options_of(
     def decorate(function: Callable[[Any], Result]) -> Callable[Options, Result]:
         @functools.wraps(function)
         def call(*arguments: Options.args, **options: Options.kwargs) -> Result:
-            _check_names(config, options)
+            _check_names(config, arguments, options)
             return function(config(*arguments, **options))
 
         _describe(call, function, config, before=[])
@@ -41,7 +42,7 @@ def method_takes_options_of(
     ) -> Callable[Concatenate[Owner, Options], Result]:
         @functools.wraps(method)
         def call(self: Owner, /, *arguments: Options.args, **options: Options.kwargs) -> Result:
-            _check_names(config, options)
+            _check_names(config, arguments, options)
             return method(self, config(*arguments, **options))
 
         itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
@@ -51,11 +52,26 @@ def method_takes_options_of(
     return decorate
 
 
-def _check_names(config: Any, options: dict[str, Any]) -> None:
+def _check_names(config: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Raise an error for unknown options, and for values that need a name."""
     names = [each.name for each in fields(config)]
     for name in options:
         if name not in names:
             raise unknown("option", name, names)
+    unnamed = [each.name for each in fields(config) if not each.kw_only]
+    if len(arguments) > len(unnamed):
+        which = "Only " + " and ".join(f"`{name}`" for name in unnamed) if unnamed else "No option"
+        given = ", ".join(map(short, arguments))
+        raise InvalidValueError(
+            f"{which} can be given without its name, but got {given}: write name=value."
+        )
+    for name in unnamed[: len(arguments)]:
+        require(name not in options, f"`{name}` is given twice: leave one out.")
+
+
+def names_of(config: Any) -> list[str]:
+    """Return the names of all options."""
+    return [each.name for each in fields(config)]
 
 
 def _for_people(annotation: Any) -> Any:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from esbas._internal import values
 from esbas.errors import SaveFileError, counted
 from esbas.reporting import Columns, Estimate, Table
-from esbas.specs import values
 from esbas.training.config import TrainingConfig
 from esbas.training.evaluating import (
     PolicyEvaluation,
@@ -230,11 +230,14 @@ class Training:
 
     def __repr__(self) -> str:
         about = f"Training of {counted(len(self.learners), 'learner')} on {self.config.env_name}"
+        state = "" if self.finished else ", unfinished"
         try:
-            result = str(self.score)
+            summary = self._summary()
+            result = str(summary.score)
+            if summary.stops():
+                state += ", stopped early"
         except Exception:  # there is no episode yet, or files cannot be read now
             result = "no result yet"
-        state = "" if self.finished else ", unfinished"
         return f"<{about}: {result}{state}; folder {str(self.folder)!r}>"
 
     def _repr_html_(self) -> str:
@@ -246,7 +249,7 @@ class Training:
         image = io.BytesIO()
         summary.figure().savefig(image, format="svg")
         svg = image.getvalue().decode()
-        results = f"{summary.best_policy()} {summary.result()}".strip()
+        results = " ".join([summary.best_policy(), summary.result(), *summary.stops()]).strip()
         parts = [
             f"<p><b>{html.escape(self.config.env_name)}</b>: {html.escape(results)}</p>",
             Table(LEARNER_HEADER, summary.learner_rows())._repr_html_(),
@@ -264,4 +267,5 @@ def load_training(folder: str | os.PathLike[str], *, trust: bool = False) -> Tra
         trust: import the modules that the folder names. Imported modules can run any code:
             docs/safety.md.
     """
-    return Training(open_folder(values.path("folder", folder), trust=trust))
+    path = values.path("folder", folder)
+    return Training(open_folder(path, trust=values.truth("trust", trust)))

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from esbas._internal import values
 from esbas._internal.registry import import_object
 from esbas._internal.schema import short
 from esbas.errors import InvalidValueError, unknown
-from esbas.learner import Learner
-from esbas.specs import values
+from esbas.learner import Learner, Portfolio
 from esbas.specs.atari_defaults import replay_of
 from esbas.specs.options import error_context
 from esbas.specs.portfolios.algorithms import algorithm_name
@@ -153,6 +153,7 @@ class MadePortfolio:
             else:
                 learners += _made(item, env, context)
         _give_different_names(learners)
+        Portfolio(learners)  # raises an error for names that are the same
         self.names = tuple(learner.name for learner in learners)
         self._kinds = {learner.name: type(learner).__name__ for learner in learners}
         return learners

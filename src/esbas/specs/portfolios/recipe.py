@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from esbas._internal.values import truth
 from esbas.errors import InvalidValueError, SpaceError, require, unknown
 from esbas.learner import Learner
 from esbas.learners import SharedReplay
@@ -31,7 +32,6 @@ from esbas.specs.portfolios.spaces import (
     numbered,
     too_many_actions,
 )
-from esbas.specs.values import truth
 
 _TABLES = "learner", "replay", "normalize_observations"
 

@@ -8,11 +8,10 @@ import gymnasium
 import numpy as np
 
 from esbas import seeding
-from esbas._internal import spaces
+from esbas._internal import spaces, values
 from esbas._internal.columns import read_only_copy
 from esbas.errors import InvalidValueError, SaveFileError
 from esbas.learner import Learner, Policy
-from esbas.specs import values
 from esbas.training.folder import TrainingFolder, open_folder
 from esbas.training.policies.batches import ARRAYS, batch_size, nth_of
 from esbas.training.policies.finding import find_best, find_run, learner_at_checkpoint
@@ -226,7 +225,9 @@ def load_policy(
         trust: import the modules that the folder names, except that of the environment. Imported
             modules can run any code: docs/safety.md.
     """
-    training = open_folder(values.path("folder", folder), trust=trust, needs_env=False)
+    path = values.path("folder", folder)
+    is_trusted = values.truth("trust", trust)
+    training = open_folder(path, trust=is_trusted, needs_env=False)
     return LoadedPolicy(stored_policy(training, learner=learner, seed=seed), training)
 
 
