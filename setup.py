@@ -1,4 +1,7 @@
-"""The description on a package index: README.md with absolute links. Everything else is in pyproject.toml."""
+"""The description on a package index: README.md with absolute links.
+
+Everything else is in pyproject.toml.
+"""
 
 import re
 import tomllib

@@ -1,6 +1,7 @@
 """Update docs/bandits.md: `python docs/bandits.py` writes the table of bandits from their classes.
 
-`python docs/bandits.py RESULTS` also writes the regrets from RESULTS, the results folder of `esbas reproduce stationary`.
+`python docs/bandits.py RESULTS` also writes the regrets from RESULTS, the results folder of
+`esbas reproduce stationary`.
 """
 
 import csv
@@ -24,7 +25,10 @@ SETTINGS = (
 
 
 def parameters(kind: Any) -> str:
-    """The bandit's own parameters with their defaults; for `None`, the formula after "by default" in the docstring."""
+    """The bandit's own parameters with their defaults.
+
+    For `None`, it is the formula after "by default" in the docstring.
+    """
     cells = []
     for name, parameter in inspect.signature(kind).parameters.items():
         if name in ("n_arms", "memory", "spread", "rng"):

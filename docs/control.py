@@ -1,6 +1,7 @@
-"""Update docs/control.md from a results folder of `esbas reproduce control`: `python docs/control.py RESULTS`.
+"""Update docs/control.md: `python docs/control.py RESULTS`.
 
-`python docs/control.py RESULTS control-first-round` updates that page instead. Only the parts and figures that a page has change.
+RESULTS is a results folder of `esbas reproduce control`. `python docs/control.py RESULTS
+control-first-round` updates that page instead. Only the parts and figures that a page has change.
 """
 
 import sys
@@ -75,7 +76,10 @@ def matrix(tasks: Mapping[str, Any], kind: str) -> tuple[list[str], list[list[ob
 
 
 def returns(tasks: Mapping[str, Any]) -> tuple[list[str], list[list[object]]]:
-    """Mean returns during training by method and task, where the scale says little: nobody learns alone."""
+    """Mean returns during training by method and task, where no learner learns alone.
+
+    There, the scale of scores says little.
+    """
     header, rows = matrix(tasks, "score")
     methods = dict.fromkeys(
         name for task in tasks.values() for name in task["methods"] if not name.startswith(MEMBERS)

@@ -1,4 +1,7 @@
-"""Update docs/dialogue.md from the results folder of `esbas reproduce dialogue`: `python docs/dialogue.py RESULTS`."""
+"""Update docs/dialogue.md: `python docs/dialogue.py RESULTS`.
+
+RESULTS is the results folder of `esbas reproduce dialogue`.
+"""
 
 import csv
 import sys
@@ -58,14 +61,13 @@ def portfolios(summary: dict[str, Any]) -> str:
 
 
 def shared_evidence(summary: dict[str, Any]) -> str:
-    """How shared evidence compares with ESBAS: a sentence, the difference by epoch, and the figures."""
-    counts, runs = (
-        summary["shared_evidence"],
-        next(iter(summary["rows"].values()))["difference"]["runs"],
-    )
+    """How shared evidence compares with ESBAS: a sentence, differences by epoch, and figures."""
+    counts = summary["shared_evidence"]
+    runs = next(iter(summary["rows"].values()))["difference"]["runs"]
     verdict = (
-        f"Over {runs:,} paired runs, shared evidence is better than ESBAS in {counts['better']} of {sum(counts.values())} rows "
-        f"and worse in {counts['worse']}; the 95 % interval of the difference contains 0 in {counts['as good']}."
+        f"Over {runs:,} paired runs, shared evidence is better than ESBAS in {counts['better']} "
+        f"of {sum(counts.values())} rows and worse in {counts['worse']}; "
+        f"the 95 % interval of the difference contains 0 in {counts['as good']}."
     )
     rows = []
     for name, row in summary["rows"].items():
@@ -86,15 +88,17 @@ def shared_evidence(summary: dict[str, Any]) -> str:
 
 def agreement(summary: dict[str, Any]) -> str:
     """A sentence on how many rows agree."""
-    verdicts, rows = summary["agreement"], summary["rows"].values()
+    verdicts = summary["agreement"]
+    rows = summary["rows"].values()
     worst = {verdict: sum(row["worst_agrees"] == verdict for row in rows) for verdict in verdicts}
     runs = next(iter(rows))["w_best"]["runs"]
     return (
-        f"Measured over {runs:,} runs. *w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the "
-        f"interval of the difference, {verdicts['reading only']} more have the same color but a different size, "
-        f"{verdicts['no']} have a different color. "
-        f"*w. worst*: {worst['yes']} agree within the interval of the difference, {worst['reading only']} more within a factor "
-        f"of two, {worst['no']} do not."
+        f"Measured over {runs:,} runs. "
+        f"*w. best*: {verdicts['yes']} of {sum(verdicts.values())} rows agree within the "
+        f"interval of the difference, {verdicts['reading only']} more have the same color but a "
+        f"different size, {verdicts['no']} have a different color. "
+        f"*w. worst*: {worst['yes']} agree within the interval of the difference, "
+        f"{worst['reading only']} more within a factor of two, {worst['no']} do not."
     )
 
 

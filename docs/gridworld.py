@@ -1,7 +1,8 @@
-"""Update docs/gridworld.md from results folders of `esbas reproduce gridworld`: `python docs/gridworld.py RESULTS [VARIANT ...]`.
+"""Update docs/gridworld.md: `python docs/gridworld.py RESULTS [VARIANT ...]`.
 
-RESULTS is the folder of the run at the paper's scale; its tables and figures are copied. Each VARIANT is the folder of a run
-with other settings; it becomes a row of the table that shows how much the settings that the paper leaves open matter.
+These are results folders of `esbas reproduce gridworld`. RESULTS is that of the run at the paper's
+scale; its tables and figures are copied. Each VARIANT is that of a run with other settings; it
+becomes a row of the table that shows how much the settings that the paper leaves open matter.
 """
 
 import sys

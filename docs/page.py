@@ -1,4 +1,4 @@
-"""Functions for the scripts in this folder, which copy the numbers of finished runs into the pages."""
+"""Functions for the scripts of this folder, which copy numbers of finished runs into the pages."""
 
 import csv
 import json

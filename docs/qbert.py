@@ -1,7 +1,7 @@
 """Update docs/qbert.md: `python docs/qbert.py [FOLDER ...]`.
 
-Each FOLDER is one of `esbas reproduce qbert`: of a run, whose tables and figures are copied, or of `--estimate`, one for each
-profile. The table of hyperparameters comes from the code.
+Each FOLDER is one of `esbas reproduce qbert`: of a run, whose tables and figures are copied, or of
+`--estimate`, one for each profile. The table of hyperparameters comes from the code.
 """
 
 import csv

@@ -1,4 +1,7 @@
-"""Update docs/theory.md from the results folder of `esbas reproduce bounds`: `python docs/theory.py RESULTS`."""
+"""Update docs/theory.md: `python docs/theory.py RESULTS`.
+
+RESULTS is the results folder of `esbas reproduce bounds`.
+"""
 
 import sys
 from pathlib import Path
@@ -47,7 +50,10 @@ def theorems(summary: dict[str, Any]) -> str:
 
 
 def best(summary: dict[str, Any]) -> str:
-    """The meta-algorithms with the smallest regret in each regime, and the relative pseudo-regret of the first."""
+    """The meta-algorithms with the smallest regret in each regime.
+
+    The relative pseudo-regret is that of the first one.
+    """
     rows = []
     for name, regime in summary["rivals"].items():
         relative = regime["relative"][regime["best"][0]]

@@ -1,4 +1,6 @@
-"""What `choose` and `retraining` do, for selectors and studies alike: functions of a new one with epochs of 2, 4, ... choices."""
+"""What `choose` and `retraining` do, for selectors and studies alike: functions of a new one
+with epochs of 2, 4, ... choices.
+"""
 
 import math
 
@@ -75,7 +77,10 @@ def a_generator_that_is_closed_withdraws(owner):
 
 
 def a_block_without_a_value_is_an_error(owner):
-    message = r"^Choice 1 \('rules'\) was left without a value and is withdrawn: set `choice.value` in the `with` block"
+    message = (
+        r"^Choice 1 \('rules'\) was left without a value and is withdrawn: "
+        "set `choice.value` in the `with` block"
+    )
     with pytest.raises(ChoiceError, match=message), owner.choose(among=["rules"]):
         pass
     assert (open_of(owner), means(owner)) == (0, {})

@@ -188,6 +188,9 @@ class Portfolio:
                         "or leave it out."
                     )
 
+    def __repr__(self) -> str:
+        return f"<Portfolio of {', '.join(map(repr, self.names))}>"
+
     def __len__(self) -> int:
         return len(self._learners)
 

@@ -3,7 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ class Objective:
     """
 
     name: str
-    function: Callable[[Trajectory], float]
+    function: Callable[[Trajectory], float] = field(repr=False)
     maximize: bool = True
     infos: tuple[str, ...] = ()
     details: tuple["Objective", ...] = ()

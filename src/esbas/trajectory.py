@@ -11,7 +11,7 @@ import numpy as np
 from esbas._internal import schema
 from esbas._internal.columns import Array, ReadOnlyDict, frozen, require_alike
 from esbas._internal.schema import ArrayOf
-from esbas.errors import InvalidValueError, UnknownNameError, require
+from esbas.errors import InvalidValueError, UnknownNameError, counted, require
 
 
 class Transition(NamedTuple):
@@ -214,6 +214,9 @@ class TrajectorySet:
     def read_only(self) -> "TrajectorySet":
         """Return a view of this set that cannot be changed."""
         return _ReadOnlySet(self)
+
+    def __repr__(self) -> str:
+        return f"<TrajectorySet of {counted(len(self), 'episode')}>"
 
     def __len__(self) -> int:
         return len(self._trajectories)

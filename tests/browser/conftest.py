@@ -1,4 +1,7 @@
-"""One small report of every kind, and a browser that opens them. `make test-browser` installs the browser."""
+"""One small report of every kind, and a browser that opens them.
+
+`make test-browser` installs the browser.
+"""
 
 import shlex
 import shutil
@@ -18,8 +21,10 @@ COMMANDS = {
     "gridworld": "reproduce gridworld --runs 2 --episodes 1000",
     "bounds": "reproduce bounds --runs 2 --horizon 256",
     "dialogue": "reproduce dialogue --runs 2",
-    "qbert": "reproduce qbert --game klax --action-repeat 60 --steps 100 --memory 300 --no-tensorboard",
-    "train": f"{TRAIN} --steps 1500 --seeds 0 1 2 --learners random \"random(name='a second learner with a rather long name')\" "
+    "qbert": "reproduce qbert --game klax --action-repeat 60 --steps 100 --memory 300 "
+    "--no-tensorboard",
+    "train": f"{TRAIN} --steps 1500 --seeds 0 1 2 --learners random "
+    "\"random(name='a second learner with a rather long name')\" "
     "'training.plugins:Steady(action=7)'",  # it has faults: 7 is no action of the task
     SHORT: f"{TRAIN} --steps 300 --learners random --selector uniform",
     "compare": f"compare train {SHORT} --trust",
@@ -42,7 +47,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser() -> Iterator[Browser]:
     path = shutil.which("chromium")
     assert path is not None, (
-        "these tests need chromium on PATH: run `make test-browser`, or install the package chromium"
+        "these tests need chromium on PATH: run `make test-browser`, or install it"
     )
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(

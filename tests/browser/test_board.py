@@ -1,4 +1,6 @@
-"""The board in a real browser: live, explained, by keyboard, with tokens, light and dark, wide and narrow."""
+"""The board in a real browser: live, explained, by keyboard, with tokens, light and dark, wide
+and narrow.
+"""
 
 import math
 import os
@@ -49,7 +51,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def opened(browser: Browser, url: str, *, expected: str = "", **options: object) -> Iterator[Page]:
-    """A page. Messages in its console other than the `expected` ones, and requests to elsewhere, are errors."""
+    """A page.
+
+    Messages in its console other than the `expected` ones, and requests to elsewhere, are errors.
+    """
     page = browser.new_page(**options)
     trouble: list[str] = []
     page.on("console", lambda message: trouble.append(message.text))
@@ -148,7 +153,8 @@ def test_everything_can_be_reached_by_keyboard(url, browser):
             page.keyboard.press("Tab")
             reached.append(
                 page.evaluate(
-                    "document.activeElement.closest('.choices') ? 'row' : document.activeElement.tagName"
+                    "document.activeElement.closest('.choices') "
+                    "? 'row' : document.activeElement.tagName"
                 )
             )
             assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
@@ -253,7 +259,8 @@ def test_curves_are_means_and_intervals_of_the_last_choices(url, browser):
               const totals = new Totals({ width: 1, origin: 0, totals: [] });
               events.forEach(each => totals.add(each));
               const { x, arms } = totals.curves(new Map([["a", ["a"]], ["others", ["b", "c"]]]));
-              const last = name => Object.fromEntries(Object.entries(arms.get(name)).map(([key, all]) => [key, all.at(-1)]));
+              const last = name => Object.fromEntries(
+                Object.entries(arms.get(name)).map(([key, all]) => [key, all.at(-1)]));
               return [totals.window, totals.width, x.length, x.at(-1), last("a"), last("others")];
             }""",
             events,
@@ -275,10 +282,13 @@ def test_curves_are_means_and_intervals_of_the_last_choices(url, browser):
 def _check_contrast(page: Page, *, dark: bool) -> None:
     """Texts have a contrast of at least 4.5 to the background, and lines of 3 (WCAG 2)."""
     found = page.evaluate("""() => {
-      const color = (element, name) => getComputedStyle(element)[name].match(/\\d+/g).slice(0, 3).map(Number);
+      const color = (element, name) =>
+        getComputedStyle(element)[name].match(/\\d+/g).slice(0, 3).map(Number);
       return [color(document.body, "backgroundColor"), color(document.body, "color"),
-              color(document.querySelector(".panel .quiet"), "color"), color(document.querySelector("summary"), "color"),
-              ...[...document.querySelectorAll(".swatch")].map(each => color(each, "backgroundColor"))];
+              color(document.querySelector(".panel .quiet"), "color"),
+              color(document.querySelector("summary"), "color"),
+              ...[...document.querySelectorAll(".swatch")].map(
+                each => color(each, "backgroundColor"))];
     }""")
     paper, *texts = map(_luminance, found)
     assert (paper < 0.1) == dark

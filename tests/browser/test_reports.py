@@ -1,4 +1,7 @@
-"""Every report in a real browser: on a desktop and on a phone, light and dark. Nothing is cut off, and everything can be read."""
+"""Every report in a real browser: on a desktop and on a phone, light and dark.
+
+Nothing is cut off, and everything can be read.
+"""
 
 import os
 import re
@@ -84,7 +87,9 @@ def test_names_of_learners_are_not_broken_on_a_phone(browser: Browser, tmp_path:
 
 
 def _check_colors(page: Page, *, dark: bool) -> None:
-    """The page and its figures have the same background; texts have a contrast of 4.5 to it, and lines of 3 (WCAG 2)."""
+    """The page and its figures have the same background; texts have a contrast of 4.5 to it, and
+    lines of 3 (WCAG 2).
+    """
     colors = page.evaluate((HERE / "colors.js").read_text("utf-8"))
     (background,) = colors["page"]
     assert (_luminance(background) < 0.1) == dark

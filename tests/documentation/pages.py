@@ -1,4 +1,6 @@
-"""Reads the documentation for tests: its pages, their fenced blocks, and the programs that the Python blocks make up."""
+"""Reads the documentation for tests: its pages, their fenced blocks, and the programs that the
+Python blocks make up.
+"""
 
 import re
 import textwrap
@@ -16,15 +18,20 @@ SHORTER = {
 """Budgets that are replaced, in this order, in every block of the page that contains them."""
 MLFLOW = """
 calls = []
-start_run, log_metrics, end_run = (lambda *given, _name=name, **named: calls.append((_name, given, named))
-                                   for name in ("start_run", "log_metrics", "end_run"))
+def recorder(name):
+    return lambda *given, **named: calls.append((name, given, named))
+start_run = recorder("start_run")
+log_metrics = recorder("log_metrics")
+end_run = recorder("end_run")
 """
 """A module that records the calls of docs/metrics.md."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A block, and those before it that it continues: a block without an import continues the block before."""
+    """A block, and those before it that it continues: a block without an import continues the
+    block before.
+    """
 
     page: str
     line: int  # of the first line of code in the page

@@ -1,4 +1,6 @@
-"""Every Python block of the README and the docs runs as it stands, and its plug-ins keep their contracts. Every example runs."""
+"""Every Python block of the README and the docs runs as it stands, and its plug-ins keep their
+contracts. Every example runs.
+"""
 
 import importlib.util
 import inspect
@@ -44,14 +46,18 @@ AT_LEAST = {
     "theory.md": 1,
     "environments.md": 1,
 }
-"""The number of blocks of each page that has some: a page whose blocks are no longer found fails."""
+"""The number of blocks of each page that has some: a page whose blocks are no longer found
+fails.
+"""
 EXTRAS = {
     "D3Learner": ("d3rlpy", "d3rlpy"),
     "FittedQ": ("sklearn", "sklearn"),
     "SB3Learner": ("stable_baselines3", "sb3"),
     "stable_baselines3": ("stable_baselines3", "sb3"),
 }
-"""What a block mentions if it needs an optional extra, the package that must be installed, and the extra."""
+"""What a block mentions if it needs an optional extra, the package that must be installed, and
+the extra.
+"""
 OTHERS = {
     "Stubborn": "a user of the dialogue",
     "Corridor": "a task",
@@ -86,7 +92,9 @@ PROGRAMS = [
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The current folder, with its modules importable; names that a block registers are forgotten afterwards."""
+    """The current folder, with its modules importable; names that a block registers are
+    forgotten afterwards.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     for registry in (ALGORITHMS, BANDITS, ENGINES, OBJECTIVES, SELECTORS):
@@ -124,7 +132,9 @@ def check_callback(callback, capfd):
 
 
 def check_logger(callback):
-    """A callback of MLflow is called from the start to the end of a run, and its names are valid in MLflow."""
+    """A callback of MLflow is called from the start to the end of a run, and its names are valid
+    in MLflow.
+    """
     mlflow = importlib.import_module("mlflow")
     members = ("training.observed:Counting(name='a, b')", "random")
     esbas.train(
@@ -198,7 +208,9 @@ def test_documented_code_runs(program, folder, capfd):
 
 
 def check(name, each, program, capfd):
-    """Check a class or function of a block by the contract of its kind; a class of no known kind is an error."""
+    """Check a class or function of a block by the contract of its kind; a class of no known kind
+    is an error.
+    """
     if isinstance(each, esbas.Objective) or (
         inspect.isfunction(each) and list(inspect.signature(each).parameters) == ["trajectory"]
     ):

@@ -1,4 +1,7 @@
-"""Every shell block of the README and the docs runs as it stands, with smaller budgets. Commands in the text can be parsed."""
+"""Every shell block of the README and the docs runs as it stands, with smaller budgets.
+
+Commands in the text can be parsed.
+"""
 
 import re
 import runpy
@@ -98,7 +101,10 @@ def run(words, monkeypatch):
 
 
 def shortened(words):
-    """The words of an `esbas` command, with smaller budgets. Steps are divided, so that a longer training stays longer."""
+    """The words of an `esbas` command, with smaller budgets.
+
+    Steps are divided, so that a longer training stays longer.
+    """
     command, *_ = words
     limits = SWEEP_LIMITS if command == "reproduce" else LIMITS
     short = list(words)
@@ -142,7 +148,9 @@ def check_pip(words):
 
 
 def inline_commands():
-    """Commands within the text, such as `esbas train CartPole-v1`, without those that name an experiment of the reader."""
+    """Commands within the text, such as `esbas train CartPole-v1`, without those that name an
+    experiment of the reader.
+    """
     for page in PAGES:
         for span in re.findall(r"(?<!`)`(esbas [^`]+)`(?!`)", page.read_text("utf-8")):
             command = " ".join(span.replace("...", "").split())

@@ -16,7 +16,9 @@ PNG = "iVBORw0KGgo"  # how every PNG image begins, in base64
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """What each cell of the notebook shows: its last output by MIME type, by the cell's last line."""
+    """What each cell of the notebook shows: its last output by MIME type, by the cell's last
+    line.
+    """
     folder = tmp_path_factory.mktemp("notebook")
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     notebook = nbformat.read(NOTEBOOK, as_version=4)

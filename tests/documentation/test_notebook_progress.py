@@ -15,7 +15,8 @@ pytestmark = [
 TRAINING = """
 import esbas
 learners = "tabular_q", "random"
-esbas.train("FrozenLake-v1", learners=learners, steps=20_000, seeds=(0, 1), jobs={jobs}, out="{out}", tensorboard=False)
+options = dict(steps=20_000, seeds=(0, 1), jobs={jobs}, out="{out}", tensorboard=False)
+esbas.train("FrozenLake-v1", learners=learners, **options)
 """
 OBJECTS = """
 training = esbas.load_training("{out}")

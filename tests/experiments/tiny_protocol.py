@@ -32,7 +32,13 @@ grid = { learning_rate = [0.5, 0.1, 0.001] }
 
 [portfolio.network]
 default = "a"
-common = { algorithm = "dqn", hidden = [8], batch_size = 8, learning_starts = 50, train_freq = 8, epsilon = [1.0, 0.1, 200] }
+[portfolio.network.common]
+algorithm = "dqn"
+hidden = [8]
+batch_size = 8
+learning_starts = 50
+train_freq = 8
+epsilon = [1.0, 0.1, 200]
 [[portfolio.network.learner]]
 name = "a"
 learning_rate = 0.001

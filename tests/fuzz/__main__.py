@@ -27,7 +27,8 @@ def run(name: str, seed: int, first: int, count: int) -> int:
         if problem is not None:
             failures += 1
             print(
-                f'FAILED: python -m fuzz --target "{name}" --seed {seed} --first {number} --count 1\n'
+                f'FAILED: python -m fuzz --target "{name}" --seed {seed} --first {number} '
+                "--count 1\n"
                 f"{problem}",
                 flush=True,
             )

@@ -1,4 +1,5 @@
-"""The first 100 choices of each selector on a toy task, recorded. A change that alters them must be intended.
+"""The first 100 choices of each selector on a toy task, recorded. A change that alters them must be
+intended.
 
 To rewrite the files, run `python -m pytest tests/golden --update-golden`, and explain in the commit
 why they differ.
@@ -54,7 +55,10 @@ def first_choices(selector):
 
 
 def as_lines(choices):
-    """One line per epoch and one letter per choice, readable in a diff. Without epochs there is one line."""
+    """One line per epoch and one letter per choice, readable in a diff.
+
+    Without epochs there is one line.
+    """
     epochs = sorted({epoch for epoch, _ in choices})
     return ["".join(arm[0] for number, arm in choices if number == epoch) for epoch in epochs]
 

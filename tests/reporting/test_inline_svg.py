@@ -11,12 +11,13 @@ from esbas.reporting import figures
 from esbas.reporting.colors import COLORS, DARK_TEXT, INK, VARIABLES
 from esbas.reporting.inline_svg import inline_svg
 
-HOSTILE = b"""<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 72 72"
-onload="alert(1)">
+HOSTILE = b"""<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+viewBox="0 0 72 72" onload="alert(1)">
 <script>alert(1)</script><style>* { display: none }</style><foreignObject><p>x</p></foreignObject>
 <a xlink:href="javascript:alert(1)"><path d="M 0 0"/></a><text>words</text>
 <image xlink:href="https://example.org/x.png"/><use xlink:href="other.svg#x"/>
-<g onclick="alert(1)" style="fill: url(https://example.org/x)"><path id="p" d="M 0 0" style="fill: #1d2430"/></g>
+<g onclick="alert(1)" style="fill: url(https://example.org/x)">
+<path id="p" d="M 0 0" style="fill: #1d2430"/></g>
 <use xlink:href="#p" clip-path="url(#c)"/></svg>"""
 
 

@@ -1,4 +1,7 @@
-"""A tiny task for the tests of training: walk right along a lane. Variants differ in how they render."""
+"""A tiny task for the tests of training: walk right along a lane.
+
+Variants differ in how they render.
+"""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,6 @@
-"""Learners, a selector and objectives outside the package, for the tests of names such as `training.plugins:Steady`."""
+"""Learners, a selector and objectives outside the package, for the tests of names such as
+`training.plugins:Steady`.
+"""
 
 from typing import Any
 

@@ -32,7 +32,9 @@ def words(out, *more, learners=OWN, steps=1200):
 
 
 def train_without_report(*arguments, **options):
-    """Train as `esbas.train` does, but without tables and figures, which take most of the time of a short training."""
+    """Train as `esbas.train` does, but without tables and figures, which take most of the time
+    of a short training.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("esbas.training.train.write_report", lambda training: None)
         return esbas.train(*arguments, **options)

@@ -1,4 +1,6 @@
-"""Every command line under "One command line per environment" in docs/environments.md starts, here with a small budget."""
+"""Every command line under "One command line per environment" in docs/environments.md starts,
+here with a small budget.
+"""
 
 import re
 import shlex

@@ -153,7 +153,8 @@ def test_the_training_says_what_it_does(folder):
     line += "each action repeated 4 times, up to 30 no-ops"
     assert line in said
     assert "rewards clipped to [-1, 1] for learning, not in scores." in said
-    advice = f'--env-kwargs frameskip=1 --wrappers AtariPreprocessing "{STACK}" with your options; --wrappers none removes it.'
+    advice = f'--env-kwargs frameskip=1 --wrappers AtariPreprocessing "{STACK}" with your options; '
+    advice += "--wrappers none removes it."
     assert advice in said
     assert "Observations are" not in said
     memory = read_recipe((folder / "portfolio.toml").read_text(), source="it").memory

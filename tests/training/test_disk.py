@@ -1,4 +1,6 @@
-"""Full disks, deleted folders and too many open files: one sentence, nothing lost, and the run continues afterwards."""
+"""Full disks, deleted folders and too many open files: one sentence, nothing lost, and the run
+continues afterwards.
+"""
 
 import os
 import resource
@@ -188,7 +190,8 @@ def test_a_part_that_cannot_be_read_is_not_run_again(tmp_path, monkeypatch):
 
 
 def test_a_deleted_current_folder(tmp_path):
-    code = "import os, shutil, sys; os.chdir(sys.argv.pop(1)); os.rmdir(os.getcwd()); from esbas.cli import program; program()"
+    code = "import os, shutil, sys; os.chdir(sys.argv.pop(1)); os.rmdir(os.getcwd()); "
+    code += "from esbas.cli import program; program()"
     (tmp_path / "gone").mkdir()
     command = [
         sys.executable,

@@ -1,4 +1,6 @@
-"""Which folder a training gets: it continues what the same call left unfinished, and takes a free name otherwise."""
+"""Which folder a training gets: it continues what the same call left unfinished, and takes a
+free name otherwise.
+"""
 
 import json
 import shutil

@@ -33,7 +33,9 @@ def record(number, arm, value, *faults):
 
 
 def played(count=60, **options):
-    """`left` controls the first 40 episodes, `right` the others; `left` fails in the last episode."""
+    """`left` controls the first 40 episodes, `right` the others; `left` fails in the last
+    episode.
+    """
     watch, run = tracker(**options)
     for number in range(1, count + 1):
         run.number = number
@@ -130,7 +132,9 @@ def test_the_view_can_be_switched_off():
 
 
 class FakeNotebook:
-    """What an IPython kernel has: a shell with a kernel, and `display` with handles that can be updated."""
+    """What an IPython kernel has: a shell with a kernel, and `display` with handles that can be
+    updated.
+    """
 
     def __init__(self, monkeypatch, *, kernel=True):
         self.shown = []  # the content of the area, one after the other

@@ -76,7 +76,8 @@ def test_lengths_of_epochs_are_read_as_people_write_them():
 )
 def test_other_numbers_are_refused_in_one_sentence(text, capsys):
     assert cli.main(["train", "CartPole-v1", "--steps", text]) == 2
-    message = f"esbas: `steps` must be a whole number such as 100000, 1e5, 100k, 2M or 100,000, but got {text!r}."
+    message = "esbas: `steps` must be a whole number such as 100000, 1e5, 100k, 2M or 100,000"
+    message += f", but got {text!r}."
     assert capsys.readouterr().err.strip() == message
     with pytest.raises(InvalidValueError, match="`steps` must be a whole number such as"):
         esbas.train("CartPole-v1", steps=text)

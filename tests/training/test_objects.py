@@ -1,4 +1,6 @@
-"""Environments, learners, selectors, objectives, callbacks, wrappers and engines as objects, classes and functions."""
+"""Environments, learners, selectors, objectives, callbacks, wrappers and engines as objects,
+classes and functions.
+"""
 
 import functools
 import json

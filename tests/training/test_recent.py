@@ -43,7 +43,9 @@ def weights_of(steps, count):
 
 
 def test_a_run_by_hand():
-    """30 episodes of 10 steps, then 100 episodes of 1 step: 400 steps, of which the last tenth begins after step 360."""
+    """30 episodes of 10 steps, then 100 episodes of 1 step: 400 steps, of which the last tenth
+    begins after step 360.
+    """
     lengths = [10] * 30 + [1] * 100
     steps = np.cumsum(lengths)
     windows = recent_windows(steps, np.array([130, 35, 31, 30, 3]))
@@ -142,7 +144,9 @@ def test_episode_by_episode_is_the_same_as_all_at_once(lengths, data):
 
 @given(LENGTHS, st.data())
 def test_asking_changes_no_bit(lengths, data):
-    """A resumed run adds earlier episodes without asking for their means: it must stop at the same step."""
+    """A resumed run adds earlier episodes without asking for their means: it must stop at the
+    same step.
+    """
     number = st.floats(-1e6, 1e6)
     values = data.draw(st.lists(number, min_size=len(lengths), max_size=len(lengths)))
     asked = RecentEpisodes()

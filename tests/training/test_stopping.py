@@ -1,4 +1,6 @@
-"""Runs that stop before their budget is used up: at a value, after some minutes, or because a callback asks."""
+"""Runs that stop before their budget is used up: at a value, after some minutes, or because a
+callback asks.
+"""
 
 import json
 import shutil
@@ -30,7 +32,9 @@ def stop_of(training, seed=0):
 
 
 def first_reached(episodes, value):
-    """The first episode after which the mean of recent episodes has reached a value, by definition."""
+    """The first episode after which the mean of recent episodes has reached a value, by
+    definition.
+    """
     for count in range(recent.SETTLED, len(episodes) + 1):
         weights = recent.recent_weights(episodes.steps[:count])
         values = episodes.values[count - len(weights) : count]
@@ -159,7 +163,9 @@ def test_on_the_command_line_too(tmp_path, capsys):
 
 @pytest.mark.parametrize("until", [0.6, None])
 def test_a_stopped_run_that_was_killed_ends_at_the_same_step(tmp_path, until):
-    """The stop is stored as a number of steps: it counts even if the reason would not come again."""
+    """The stop is stored as a number of steps: it counts even if the reason would not come
+    again.
+    """
     options = OPTIONS | {"steps": 6000, "out": tmp_path / "it"}
     if until is None:
         options["callbacks"] = [StopAt(60)]

@@ -132,7 +132,9 @@ def test_curves_are_means_of_the_last_tenth_of_the_steps():
 
 
 def test_curves_do_not_lag_behind_episodes_that_become_longer():
-    """As on CartPole-v1: 200 episodes of 25 steps, then episodes of 500 steps, each with its length as its value."""
+    """As on CartPole-v1: 200 episodes of 25 steps, then episodes of 500 steps, each with its
+    length as its value.
+    """
     lengths = np.array([25] * 200 + [500] * 10)
     steps = np.cumsum(lengths)
     growing = replace(run([0.0] * 210), steps=steps, lengths=lengths, values=lengths.astype(float))
@@ -186,10 +188,9 @@ def test_there_is_a_row_for_each_seed(tmp_path):
     # 8 of the last 15
     assert list(first.values()) == ["0", "60", "600", "3.0", "2.0", "60.0", "0", "other"]
     assert (second["episodes"], second["steps"], second["seconds"]) == ("40", "400", "40.0")
-    assert (
-        "seed episodes steps value at the end value of the whole run seconds faults best learner at the end 0 60 600 3 2"
-        in page
-    )
+    header = "seed episodes steps value at the end value of the whole run seconds faults "
+    header += "best learner at the end"
+    assert f"{header} 0 60 600 3 2" in page
     assert "Training time: 1 min 40 s (50.0 s each on average)." in page
     assert re.search(r"Started on \d{4}-\d\d-\d\d at \d\d:\d\d UTC", page)
     assert json.loads((folder / "summary.json").read_text())["runs"]["1"]["steps"] == 400

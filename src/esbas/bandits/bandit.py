@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esbas._internal.registry import Registry
-from esbas.errors import InvalidValueError, require
+from esbas.errors import InvalidValueError, counted, require
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator | None
@@ -69,6 +69,9 @@ class Bandit(ABC):
                 f"A reward must be between 0 and 1, but got {reward!r}: "
                 'scale it, as selectors do with scale="auto".'
             )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {counted(self.n_arms, 'arm')}>"
 
     @abstractmethod
     def choose(self, among: Collection[int] | None = None) -> int:

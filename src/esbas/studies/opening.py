@@ -93,8 +93,8 @@ def open_study(
         url: see `open_store`.
         name: of the study: any text of 1 to 200 characters.
         selector: a name of `esbas.selectors.make_selector`; a class such as `esbas.SSBAS`; a new
-            selector, such as `esbas.default_selector(["a", "b"])`; or name, arms, stationary, seed and options as
-            plain data, as `study.description["selector"]` has them.
+            selector, such as `esbas.default_selector(["a", "b"])`; or name, arms, stationary, seed
+            and options as plain data, as `study.description["selector"]` has them.
         arms: the names of the arms.
         stationary: the arms that never learn.
         seed: of the selector's random stream.

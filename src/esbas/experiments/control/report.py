@@ -369,10 +369,10 @@ def _verdict_section(analysis: ControlAnalysis) -> Section:
     verdicts = "\n\n".join(verdict_texts(analysis))
     scores = f"""Scores: the budget is cut into {analysis.protocol.bins} equal parts; the mean
             returns of the episodes that start in each part are averaged and put on a scale with 0
-            for random actions and 1 for the best learner alone. Numbers are interquartile means over
-            {_seeds(analysis)} seeds with 95 % intervals of the stratified bootstrap. They do not
-            include the uncertainty of the scale. {counted} confirmatory tasks count: on these the
-            best learner alone passes its threshold."""
+            for random actions and 1 for the best learner alone. Numbers are interquartile means
+            over {_seeds(analysis)} seeds with 95 % intervals of the stratified bootstrap. They do
+            not include the uncertainty of the scale. {counted} confirmatory tasks count: on these
+            the best learner alone passes its threshold."""
     return Section("Verdicts", f"{verdicts}\n\n{scores}")
 
 

@@ -18,7 +18,8 @@ try:
     from tensorboard.summary.writer.record_writer import RecordWriter
 except ImportError as error:
     message = "TensorBoard logs need TensorBoard, but it is not installed"
-    remedy = "pip install tensorboard (part of 'esbas[deep]'), or turn these logs off (--no-tensorboard, tensorboard=False)"
+    install = "pip install tensorboard (part of 'esbas[deep]')"
+    remedy = f"{install}, or turn these logs off (--no-tensorboard, tensorboard=False)"
     raise MissingExtraError(f"{message}: {remedy}.") from error
 
 

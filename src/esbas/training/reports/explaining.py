@@ -15,7 +15,7 @@ ALGORITHMS = {
     "dqn": "a deep Q-network",
     "tabular_q": "Q-learning with a table",
     "double_q": "double Q-learning: two tables, each of which evaluates the choices of the other",
-    "q_lambda": "Watkins's Q(λ): Q-learning with a table, where a reward also reaches earlier steps",
+    "q_lambda": "Watkins's Q(λ): Q-learning with a table; rewards also reach earlier steps",
     "expected_sarsa": "a table with the values of its own policy, exploration included",
     "bonus_q": "Q-learning with a table and a bonus for rare observations",
     "prioritized_sweeping": "a table with a model: it counts what follows, and plans by that",
