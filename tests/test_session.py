@@ -188,7 +188,7 @@ def test_damaged_files_raise(tmp_path):
 
 def test_files_of_other_versions_and_kinds_raise(tmp_path, monkeypatch):
     archive.write(tmp_path / "study", "study", {})
-    with pytest.raises(SaveFileError, match="must hold a run, but holds a study"):
+    with pytest.raises(SaveFileError, match="must have a run, but has a study"):
         resume(tmp_path / "study", env(), learners(), SSBAS(NAMES))
     monkeypatch.setattr(archive, "FORMAT", archive.FORMAT + 1)
     path = saved(tmp_path / "newer.esbas")

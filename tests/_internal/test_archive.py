@@ -196,6 +196,6 @@ def test_another_format_is_refused(path, monkeypatch, version, remedy):
 
 def test_a_file_of_another_kind_raises(path):
     with pytest.raises(
-        SaveFileError, match="must hold a study, but holds a run: give the path of a study"
+        SaveFileError, match="must have a study, but has a run: give the path of a study"
     ):
         archive.read(path, "study")

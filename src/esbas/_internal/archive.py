@@ -62,7 +62,7 @@ def read(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
             )
         if found != kind:
             raise SaveFileError(
-                f"{where} must hold a {kind}, but holds a {found}: give the path of a {kind}."
+                f"{where} must have a {kind}, but has a {found}: give the path of a {kind}."
             )
         schema.check(content["state"], dict, "its state")
         return dict(_unpack(content["state"], arrays))

@@ -6,7 +6,7 @@ if a learner failed in it, otherwise together, which takes a few microseconds.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ FULL_STEPS = 1000
 """Steps that are checked at most in these episodes."""
 _FIVE = "5 values (observation, reward, terminated, truncated, info)"
 _OLD_STEP = "as in the old Gym API: return `terminated` and `truncated` instead of `done`"
+_SHORT = 32  # numbers of an observation, up to which a loop in Python is faster than NumPy
 _LONGEST_TEXT = 200  # characters of a value in a message
 
 
@@ -67,6 +68,9 @@ class EnvChecks:
         self.is_full = True  # whether every step of this episode is checked
         self._shape: tuple[int, ...] | None = None  # of an observation, where all have the same
         self._kinds = ""  # of types of arrays that are allowed then
+        self._is_state: Callable[[Any], bool] | None = None  # for discrete spaces
+        if spaces.is_discrete(observation_space):
+            self._is_state = spaces.membership(observation_space)
         if _is_array_space(observation_space):
             self._shape = tuple(observation_space.shape)
             self._kinds = _kinds_for(observation_space.dtype)
@@ -121,12 +125,11 @@ class EnvChecks:
             float(reward)
         except (TypeError, ValueError) as error:
             raise wrong_reward(self._env, reward) from error
-        for name, flag in (("terminated", terminated), ("truncated", truncated)):
-            if not _is_flag(flag):
-                raise self._broken(
-                    f"must return True or False as `{name}`, but returned {_short(flag)}: "
-                    "fix `step`"
-                )
+        # Most environments return bools, for which the exact check is not needed.
+        if type(terminated) is not bool:
+            self._check_flag("terminated", terminated)
+        if type(truncated) is not bool:
+            self._check_flag("truncated", truncated)
         return result
 
     def check_episode(self, observations: Array, *, suspicious: bool) -> None:
@@ -149,12 +152,33 @@ class EnvChecks:
             for observation in observations:
                 self._check(observation, "step")
 
+    def _check_flag(self, name: str, flag: Any) -> None:
+        if not _is_flag(flag):
+            raise self._broken(
+                f"must return True or False as `{name}`, but returned {_short(flag)}: fix `step`"
+            )
+
     def _check(self, observation: Any, where: str) -> None:
+        if self._is_usual(observation):
+            return
         problem = _problem(observation, self._space)
         if problem:
             raise self._broken(
                 f"must return observations {problem}: fix `{where}` or `observation_space`"
             )
+
+    def _is_usual(self, observation: Any) -> bool:
+        """Return whether it is a number of a discrete space, or a few finite floats of a Box.
+
+        The check of everything else takes several times as long.
+        """
+        if self._is_state is not None:
+            return self._is_state(observation)
+        if type(observation) is not np.ndarray or observation.shape != self._shape:
+            return False
+        if observation.ndim != 1 or observation.size > _SHORT or observation.dtype.kind != "f":
+            return False
+        return "f" in self._kinds and all(map(math.isfinite, observation.tolist()))
 
     def _broken(self, problem: str) -> BrokenEnvError:
         return broken(self._env, problem)
@@ -240,7 +264,7 @@ def _problem_of_array(value: Any, space: Any) -> str:
 
 
 def _is_array_space(space: Any) -> bool:
-    """Whether the elements are arrays of one shape, as in a Box."""
+    """Return whether the elements are arrays of one shape, as in a Box."""
     has_shape = getattr(space, "shape", None) is not None
     return has_shape and getattr(space, "dtype", None) is not None and hasattr(space, "low")
 
@@ -254,7 +278,7 @@ def _kinds_for(dtype: Any) -> str:
 
 
 def _is_flag(value: Any) -> bool:
-    """Whether this is True or False, or a number in their place."""
+    """Return whether this is True or False, or a whole number instead."""
     array = np.asarray(value)
     return array.ndim == 0 and array.dtype.kind in "biu"
 

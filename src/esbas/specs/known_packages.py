@@ -36,7 +36,7 @@ class KnownPackage:
         return any(known.startswith(self.beginnings) for known in gymnasium.registry)
 
 
-# ale-py has its own place, `atari_defaults`.
+# ale-py is known to `atari_defaults`.
 _PACKAGES = (
     KnownPackage("minigrid", ("MiniGrid-", "BabyAI-"), "minigrid", ("register_minigrid_envs",)),
     KnownPackage("minatar", ("MinAtar/",), "minatar.gym", ("register_envs",)),
@@ -99,7 +99,7 @@ def is_installed(module: str) -> bool:
         return False
     if found is None or found.origin is None:
         return False
-    places = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    places += [*site.getsitepackages(), site.getusersitepackages()]
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    folders += [*site.getsitepackages(), site.getusersitepackages()]
     origin = Path(found.origin).resolve()
-    return any(origin.is_relative_to(Path(place).resolve()) for place in places)
+    return any(origin.is_relative_to(Path(folder).resolve()) for folder in folders)

@@ -135,7 +135,7 @@ def read_about(folder: Path) -> dict[str, Any]:
 
 
 def _describes_training(data: Any) -> bool:
-    """Whether the content of config.json is that of a training, in any format."""
+    """Return whether the content of config.json is that of a training, in any format."""
     if not isinstance(data, dict):
         return False
     is_old_training = str(data.get("command", "")).startswith("esbas train ")
@@ -276,7 +276,7 @@ def _candidates(folder: Path) -> Iterator[Path]:
 
 
 def _is_free(folder: Path) -> bool:
-    """Whether a training can be created here. A kill may have left its first files."""
+    """Return whether a training can be created here. A kill may have left its first files."""
     with file_errors(folder):
         if not folder.exists() and not folder.is_symlink():
             return True
@@ -290,7 +290,10 @@ def _is_free(folder: Path) -> bool:
 
 
 def _is_training(folder: Path) -> bool:
-    """Whether the folder is that of a training, in this format. Another format raises an error."""
+    """Return whether the folder is that of a training in this format.
+
+    Another format raises an error.
+    """
     data = schema.read_json(read_file(folder / CONFIG), repr(str(folder / CONFIG)), remedy=_REMEDY)
     if not _describes_training(data):
         return False
@@ -315,7 +318,7 @@ def differences(folder: Path, config: TrainingConfig) -> dict[str, tuple[Any, An
 
 
 def _has_same_portfolio(folder: Path, config: TrainingConfig) -> bool:
-    """Whether the given TOML file has the learners of the folder. Comments may differ."""
+    """Return whether the given TOML file has the learners of the folder. Comments may differ."""
     kept = _read_text(folder / PORTFOLIO, missing=b"")
     given = _read_text(Path(str(config.portfolio)), missing=b"")
     try:
@@ -370,7 +373,7 @@ def _why_taken(folder: Path, config: TrainingConfig) -> str:
 
 
 def _is_more(differences: Mapping[str, tuple[Any, Any]]) -> bool:
-    """Whether nothing differs but a larger budget, or more seeds."""
+    """Return whether nothing differs but a larger budget, or more seeds."""
     for name, (old, new) in differences.items():
         is_larger_budget = name in ("steps", "episodes") and bool(old and new) and new > old
         has_more_seeds = name == "seeds" and set(old) <= set(new)

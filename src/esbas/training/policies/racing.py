@@ -174,7 +174,7 @@ class Race:
         self._racing = [name for name in self._racing if name in staying]
 
     def _are_equal(self) -> bool:
-        """Whether none of the policies is worse than the leader by more than a small amount."""
+        """Return whether no policy is worse than the leader by more than a small amount."""
         if self._episodes() < FEWEST_EQUAL:
             return False
         leader = self._leader(self._racing)

@@ -238,7 +238,7 @@ class EvaluationSummary:
         return ""
 
     def _has_useful_interval(self, best: StoredPolicy) -> bool:
-        """Whether the interval of the fresh episodes says more than their number.
+        """Return whether the interval of the fresh episodes says more than their number.
 
         Its scale is the mean, or what was gained since the first episodes, whichever is larger.
         """

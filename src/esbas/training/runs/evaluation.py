@@ -277,7 +277,7 @@ class Evaluator:
         self._write_best(rescored)
 
     def _is_new(self, policy: StoredPolicy) -> bool:
-        """Whether this is a policy of the end of the run, not of an earlier evaluation."""
+        """Return whether this is a policy of the end of the run, not of an earlier evaluation."""
         return policy.steps >= self._run.steps
 
     def _duel(

@@ -48,7 +48,7 @@ def run_folder(folder: Path, seed: int) -> Path:
 
 
 def is_finished(folder: Path, seed: int) -> bool:
-    """Whether the run with this seed has used up its budget."""
+    """Return whether the run with this seed has used up its budget."""
     clock = read_clock(run_folder(folder, seed))
     return clock is not None and clock.finished
 

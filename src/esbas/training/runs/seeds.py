@@ -22,7 +22,6 @@ from esbas.training.display.status import Status
 from esbas.training.runs.lock import locked
 from esbas.training.runs.one_run import (
     SaveOptions,
-    how_to_continue,
     is_finished,
     no_learner_error,
     problem_of_finished,
