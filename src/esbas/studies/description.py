@@ -97,6 +97,22 @@ def describe_selector(
     return plain
 
 
+def check_no_settings(
+    *,
+    arms: Iterable[str] | None,
+    stationary: Collection[str],
+    seed: int,
+    options: Mapping[str, Any] | None,
+) -> None:
+    """Raise an error for settings that are given without a selector."""
+    are_given = arms is not None or bool(stationary) or seed or bool(options)
+    require(
+        not are_given,
+        "`arms`, `stationary`, `seed` and `options` belong to a selector, but none was given: "
+        "pass `selector`, or leave them out.",
+    )
+
+
 def _check_unchanged(selector: Selector, description: Mapping[str, Any]) -> None:
     """Raise an error unless the selector is in the state that it was built with."""
     if build_selector(description).state_dict() != selector.state_dict():

@@ -9,7 +9,12 @@ from urllib.parse import parse_qsl, unquote
 from esbas._internal import schema, values
 from esbas.errors import InvalidValueError, StudyError, require
 from esbas.selectors import SelectorLike
-from esbas.studies.description import build_selector, check_trust, describe_selector
+from esbas.studies.description import (
+    build_selector,
+    check_no_settings,
+    check_trust,
+    describe_selector,
+)
 from esbas.studies.requests import check_name, check_seconds
 from esbas.studies.sqlite import SQLiteStore
 from esbas.studies.store import Store, StudyRow
@@ -116,12 +121,7 @@ def open_study(
             selector, arms=arms, stationary=stationary, seed=seed, options=options
         )
     else:
-        without_selector = arms is not None or stationary or seed or options
-        require(
-            not without_selector,
-            "`arms`, `stationary`, `seed` and `options` belong to a selector, but none was given: "
-            "pass `selector`, or leave them out.",
-        )
+        check_no_settings(arms=arms, stationary=stationary, seed=seed, options=options)
     store = open_store(url, create=wanted is not None)
     try:
         if wanted is None:

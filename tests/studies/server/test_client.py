@@ -230,3 +230,20 @@ def test_a_restarted_service_continues(store):
         assert study.ask(key="before") == choice
         study.tell(choice, 1.0)
         assert study.counts() == {"asked": 1, "told": 1}
+
+
+def test_a_selector_may_be_a_class_or_an_object(client):
+    client.study("by name", selector="ssbas", arms=ARMS, seed=2)
+    client.study("by name", selector=esbas.SSBAS, arms=ARMS, seed=2)
+    client.study("by name", selector=esbas.SSBAS(ARMS, seed=2))
+    with pytest.raises(StudyError, match="A study keeps the selector"):
+        client.study("by name", selector=esbas.SSBAS(ARMS, seed=3))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"selector": object(), "arms": ARMS}, {"selector": "ssbas", "arms": 3}, {"arms": ARMS}],
+)
+def test_wrong_settings_are_refused_before_they_are_sent(settings, client):
+    with pytest.raises(InvalidValueError, match="selector"):
+        client.study("new", **settings)

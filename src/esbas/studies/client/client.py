@@ -1,11 +1,13 @@
 """The client of a service, which lists and opens its studies."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from esbas.selectors import SelectorLike
 from esbas.studies.client.connection import Connection, checked, part
 from esbas.studies.client.remote_study import RemoteStudy
+from esbas.studies.description import check_no_settings, describe_selector
 
 
 class Client:
@@ -31,9 +33,9 @@ class Client:
         self,
         name: str,
         *,
-        selector: str | None = None,
+        selector: SelectorLike | Mapping[str, Any] = None,
         arms: Iterable[str] | None = None,
-        stationary: Iterable[str] = (),
+        stationary: Collection[str] = (),
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
         expire_after: float | None = None,
@@ -43,16 +45,18 @@ class Client:
 
         The arguments are those of `esbas.open_study`.
         """
-        body = {
+        body: dict[str, Any] = {
             "name": name,
-            "selector": selector,
-            "arms": None if arms is None else list(arms),
-            "stationary": list(stationary),
-            "seed": seed,
-            "options": dict(options or {}),
             "expire_after": expire_after,
             "claim_expires": claim_expires,
         }
+        if selector is not None:
+            described = describe_selector(
+                selector, arms=arms, stationary=stationary, seed=seed, options=options
+            )
+            body |= described | {"name": name, "selector": described["name"]}
+        else:
+            check_no_settings(arms=arms, stationary=stationary, seed=seed, options=options)
         answer = self._connection.request("POST", "/v1/studies", body=body)
         return RemoteStudy(self._connection, part(answer, "name", str))
 
