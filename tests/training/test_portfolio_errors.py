@@ -282,7 +282,7 @@ BUILT = [
         "dqn",
         PENDULUM,
         SpaceError,
-        "remove it, or choose one of random, persistent_random, sb3.sac, sb3.td3, sb3.ddpg, sb3.tqc",
+        "remove it, or choose one of random, persistent_random, sb3.sac, sb3.td3, sb3.ddpg",
     ),
     (
         "sb3.sac",

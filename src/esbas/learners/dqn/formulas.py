@@ -122,8 +122,9 @@ def add_rewards(
 ) -> int:
     """Add up to `length` discounted rewards, fewer where a segment ends.
 
-    If `bonus` is not 0, each of them is increased by the `count_bonus` of the next observation, from
-    the visits until now. Steps that terminate an episode are dropped. Return how many are kept.
+    If `bonus` is not 0, each of them is increased by the `count_bonus` of the next observation,
+    from the visits until now. Steps that terminate an episode are dropped. Return how many are
+    kept.
     """
     rewards = memory.rewards
     terminated = memory.terminated

@@ -27,8 +27,8 @@ class BonusQ(TabularQ):
     nobody was often, also if that takes many steps, and the bonuses vanish with time. Its values
     and its policy without exploration contain what is left of them.
 
-    Actions that were never taken have brought no bonus yet. Where bonuses exceed the initial values,
-    it prefers what it knows. So the initial values are higher than those of other tables.
+    Actions that were never taken have brought no bonus yet. Where bonuses exceed the initial
+    values, it prefers what it knows. So the initial values are higher than those of other tables.
 
     Args:
         name: the name of the learner.

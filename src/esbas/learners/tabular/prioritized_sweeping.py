@@ -22,10 +22,9 @@ class PrioritizedSweepingOptions(TypedDict, total=False):
 class PrioritizedSweeping(Tabular):
     """Counts what follows each action, and plans by these counts.
 
-    After each transition it computes values by the model again, r(s, a) + γ Σ p(s' | s, a) max Q(s',
-    .), for the action that was taken, and then for the predecessors of whatever has changed most.
-    So a reward spreads within one episode to all observations that lead to it. The model does not
-    depend on who acted.
+    After each transition it computes values by the model again, r + γ Σ p max Q, for the action
+    that was taken, and then for the predecessors of whatever has changed most. So a reward spreads
+    within one episode to all observations that lead to it. The model does not depend on who acted.
 
     Args:
         name: the name of the learner.
