@@ -34,7 +34,7 @@ def test_the_default_portfolio_for_discrete_actions_trains_as_one():
     assert recipe.names == (
         "DQN rate 0.0025",
         "DQN rate 0.001",
-        "DQN rate 0.0003",
+        "DQN rate 0.0005, corrected",
         "DQN rate 0.001, ez-greedy",
     )
     assert all(isinstance(member, DQN) and member.replay is members[0].replay for member in members)
