@@ -17,7 +17,7 @@ import gymnasium
 import esbas
 from esbas.learners import DQN, SB3Learner, SharedReplay
 from esbas.loop import Budget
-from esbas.training import default_recipe
+from esbas.training import default_recipe, make_env
 from esbas.training.display.status import StatusTracker
 from esbas.training.runs.episode_log import RunLog
 
@@ -71,6 +71,39 @@ def main() -> None:
     _selection("CartPole-v1", "an update every 2 steps, MLP 256 x 256", larger)
     _selection("Acrobot-v1", "an update every 4 steps", usual)
     _own_share()
+    _default_portfolio("CartPole-v1", gymnasium.make("CartPole-v1"), 0.45)
+    _default_portfolio("MinAtar's Breakout", _breakout(), 0.75)
+
+
+def _breakout() -> Any:
+    game = "minatar.gym:BaseEnv(game='breakout', use_minimal_action_set=True)"
+    return make_env(game, wrappers=["FlattenObservation", "TimeLimit(max_episode_steps=1000)"])
+
+
+def _default_portfolio(name: str, env: Any, limit: float) -> None:
+    """Print what the default portfolio costs against one DQN of Stable-Baselines3.
+
+    Both make an update of each network after every step.
+    """
+    foreign = _foreign("one", SharedReplay(env, buffer_size=20_000))
+    learners = {
+        "default": default_recipe(env).build(env, steps=60_000, seed=0),
+        "foreign": [foreign],
+    }
+    runs = {}
+    costs: dict[str, list[float]] = {each: [] for each in learners}
+    for each, made in learners.items():
+        runs[each] = esbas.run(env, made, steps=2_000, keep_data=False)
+        for _ in runs[each]:
+            pass
+    for _ in range(BLOCKS):
+        for each, run in runs.items():
+            costs[each].append(_block(run))
+    own = statistics.median(costs["default"])
+    other = statistics.median(costs["foreign"])
+    print(f"default portfolio of {len(learners['default'])} on {name}: {own:.0f} us per step")
+    print(f"one of Stable-Baselines3 on {name}: {other:.0f} us per step")
+    _compare(f"default portfolio / one of Stable-Baselines3 on {name}", own / other, limit)
 
 
 def _compare(name: str, ratio: float, limit: float) -> None:
