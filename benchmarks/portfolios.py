@@ -5,7 +5,8 @@
 
 A run that is finished is kept in `results/portfolios/`, so the command continues where it was
 stopped, and only prints the tables if nothing is missing. A score is the mean over 50 equal parts
-of the budget. All environments were used to choose the portfolios.
+of the budget. The portfolios were chosen on the first fourteen environments; the others were kept
+aside.
 """
 
 import argparse
@@ -52,6 +53,7 @@ class Task:
         wrappers: as in `esbas train`.
         greedy_episodes: of the final policy without exploration.
         is_compared: whether it counts in the aggregate.
+        is_aside: whether it was not used to choose the portfolios.
     """
 
     env: str
@@ -61,6 +63,7 @@ class Task:
     wrappers: tuple[str, ...] = ()
     greedy_episodes: int = 50
     is_compared: bool = True
+    is_aside: bool = False
 
 
 _EXPERIMENTS = "esbas.experiments.envs"
@@ -96,6 +99,35 @@ TASKS = {
     ),
     "MountainCar": Task(
         "MountainCar-v0", 100_000, NETWORKS, 10, greedy_episodes=20, is_compared=False
+    ),
+    "Blackjack": Task("Blackjack-v1", 20_000, TABLES, 10, is_aside=True),
+    "Lake-without-slipping": Task(
+        "FrozenLake8x8-v1(is_slippery=False)", 20_000, TABLES, 10, is_aside=True
+    ),
+    "FruitGrid": Task(f"{_EXPERIMENTS}:FruitGrid(noise=0.3)", 20_000, TABLES, 10, is_aside=True),
+    "SpaceInvaders": Task(
+        "minatar.gym:BaseEnv(game='space_invaders', use_minimal_action_set=True)",
+        20_000,
+        NETWORKS,
+        5,
+        _MINATAR,
+        is_aside=True,
+    ),
+    "Freeway": Task(
+        "minatar.gym:BaseEnv(game='freeway', use_minimal_action_set=True)",
+        20_000,
+        NETWORKS,
+        5,
+        ("FlattenObservation", "TimeLimit(max_episode_steps=250)"),
+        is_aside=True,
+    ),
+    "Swing": Task(
+        "Pendulum-v1(max_episode_steps=100)",
+        10_000,
+        NETWORKS,
+        10,
+        ("DiscretizeAction(bins=5)",),
+        is_aside=True,
     ),
 }
 
@@ -244,10 +276,16 @@ def _interval(differences: Sequence[float]) -> float:
     return float(1.96 * np.std(differences, ddof=1) / math.sqrt(len(differences)))
 
 
-def rows() -> list[dict[str, Any]]:
-    """Return a row for each task with results: scores, paired difference and relative gain."""
+def rows(*, aside: bool = False) -> list[dict[str, Any]]:
+    """Return a row for each task with results: scores, paired difference and relative gain.
+
+    Args:
+        aside: whether the tasks are those that were kept aside.
+    """
     found = []
     for name, task in TASKS.items():
+        if task.is_aside != aside:
+            continue
         before = scores_of(name, THEN)
         now = scores_of(name, NOW)
         seeds = sorted(set(before) & set(now))
@@ -289,8 +327,8 @@ def _best_alone(name: str) -> float:
     return max(scores)
 
 
-def table() -> str:
-    """Return the results as a Markdown table."""
+def table(*, aside: bool = False) -> str:
+    """Return the results as a Markdown table, see `rows`."""
     lines = [
         (
             "| environment | steps | seeds | random | before | now | difference "
@@ -298,7 +336,7 @@ def table() -> str:
         ),
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows():
+    for row in rows(aside=aside):
         steps = f"{TASKS[row['task']].steps:,}"
         difference = f"{row['difference']:+.3g} ± {row['interval']:.2g}"
         numbers = [row["random"], row["before"], row["now"]]
@@ -369,7 +407,9 @@ def print_tables() -> None:
     print(table())
     for line in verdicts():
         print(line)
-    for row in rows():
+    print("Kept aside:")
+    print(table(aside=True))
+    for row in [*rows(), *rows(aside=True)]:
         print(f"{row['task']}: CPU time {row['cpu']:.2f} of before")
 
 

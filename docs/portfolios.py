@@ -12,7 +12,11 @@ from benchmarks import portfolios
 def parts() -> dict[str, str]:
     """Return the generated parts of the page."""
     verdicts = "\n".join(f"- {line}" for line in portfolios.verdicts())
-    return {"portfolios": portfolios.table(), "verdict": verdicts}
+    return {
+        "portfolios": portfolios.table(),
+        "verdict": verdicts,
+        "aside": portfolios.table(aside=True),
+    }
 
 
 if __name__ == "__main__":
