@@ -86,8 +86,8 @@ def _default_portfolio(name: str, env: Any, limit: float) -> None:
     Both make an update of each network after every step.
     """
     foreign = _foreign("one", SharedReplay(env, buffer_size=20_000))
-    learners = {
-        "default": default_recipe(env).build(env, steps=60_000, seed=0),
+    learners: dict[str, list[Any]] = {
+        "default": list(default_recipe(env).build(env, steps=60_000, seed=0)),
         "foreign": [foreign],
     }
     runs = {}
