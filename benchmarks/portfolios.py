@@ -100,7 +100,9 @@ TASKS = {
     "MountainCar": Task(
         "MountainCar-v0", 100_000, NETWORKS, 10, greedy_episodes=20, is_compared=False
     ),
-    "Blackjack": Task("Blackjack-v1", 20_000, TABLES, 10, is_aside=True),
+    "Blackjack": Task(
+        "Blackjack-v1", 20_000, TABLES, 10, ("DiscreteObservations",), 1000, is_aside=True
+    ),
     "Lake-without-slipping": Task(
         "FrozenLake8x8-v1(is_slippery=False)", 20_000, TABLES, 10, is_aside=True
     ),
