@@ -425,8 +425,8 @@ def test_everything_is_built_once_per_run_and_once_for_the_check(seeds, tmp_path
         tensorboard=False,
         progress=False,
     )
-    assert len(training.learners) == 6
-    assert Counted.made == {"env": seeds + 1, "learner": 6 * (seeds + 1)}
+    assert len(training.learners) == 4
+    assert Counted.made == {"env": seeds + 1, "learner": 4 * (seeds + 1)}
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

@@ -180,8 +180,8 @@ def test_the_advice_for_actions_works(actions):
         recipe_of(["dqn"]).build(env, steps=10, seed=0)
     with pytest.raises(SpaceError, match="use one for discrete actions, such as dqn"):
         recipe_of(["sb3.sac"]).build(env, steps=10, seed=0)
-    assert len(default_recipe(env).learners) == 6
-    assert len(default_recipe(make_env(env, wrappers=["DiscreteActions"])).learners) == 6
+    assert len(default_recipe(env).learners) == 4
+    assert len(default_recipe(make_env(env, wrappers=["DiscreteActions"])).learners) == 4
 
 
 def test_too_many_actions_are_refused_in_one_sentence():

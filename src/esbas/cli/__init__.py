@@ -168,7 +168,7 @@ Options
   --version   Show the version.
 
 Examples
-  # Choose among four DQNs: live view, figures and report in ./esbas-CartPole-v1.
+  # Choose among four DQNs: live view, figures, report in ./esbas-CartPole-v1.
   esbas train CartPole-v1
   # Write a commented portfolio to start from.
   esbas example

@@ -1,4 +1,4 @@
-"""Off-policy learners. Those that need an optional dependency are imported on first use."""
+"""Off-policy learners. Those that need more than NumPy are imported on first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,18 @@ from esbas.learners.persistent_random import PersistentRandom
 from esbas.learners.tabular.bonus_q import BonusQ
 from esbas.learners.tabular.double_q import DoubleQ
 from esbas.learners.tabular.expected_sarsa import ExpectedSARSA
-from esbas.learners.tabular.prioritized_sweeping import PrioritizedSweeping
 from esbas.learners.tabular.q_lambda import QLambda
 from esbas.learners.tabular.q_learning import TabularQ
-from esbas.learners.tabular.r_max import RMax
 
 if TYPE_CHECKING:
     from esbas.learners.d3rlpy.learner import D3Learner as D3Learner
     from esbas.learners.dqn.learner import DQN as DQN
     from esbas.learners.fitted_q import FittedQ as FittedQ
     from esbas.learners.sb3.learner import SB3Learner as SB3Learner
+    from esbas.learners.tabular.prioritized_sweeping import (
+        PrioritizedSweeping as PrioritizedSweeping,
+    )
+    from esbas.learners.tabular.r_max import RMax as RMax
 
 __all__ = [
     "BonusQ",
@@ -34,9 +36,7 @@ __all__ = [
     "Isolated",
     "LinearFQI",
     "PersistentRandom",
-    "PrioritizedSweeping",
     "QLambda",
-    "RMax",
     "SharedReplay",
     "TabularQ",
     "linear_constant",
@@ -46,6 +46,8 @@ _OPTIONAL = {
     "SB3Learner": "sb3.learner",
     "FittedQ": "fitted_q",
     "D3Learner": "d3rlpy.learner",
+    "PrioritizedSweeping": "tabular.prioritized_sweeping",
+    "RMax": "tabular.r_max",
 }
 
 

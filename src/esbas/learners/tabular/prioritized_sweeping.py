@@ -2,6 +2,8 @@
 
 from typing import Any, Self, TypedDict, Unpack
 
+import numpy as np
+
 from esbas._internal import schema
 from esbas.errors import require
 from esbas.learners.tabular.model import Model, Queue, observe, sweep
@@ -63,6 +65,7 @@ class PrioritizedSweeping(Tabular):
         self.planning_steps = planning_steps
         self._model = Model.empty(states, actions)
         self._queue = Queue.empty(states * actions)
+        self._compile()
 
     @classmethod
     def for_env(  # type: ignore[override]  # there is no learning rate
@@ -70,6 +73,12 @@ class PrioritizedSweeping(Tabular):
     ) -> Self:
         """Build the learner for an environment, see `Tabular.for_env`."""
         return cls._for_env(env, name, options)
+
+    def _compile(self) -> None:
+        """Compile now, instead of within a learning call, whose time may be limited."""
+        model = Model.empty(1, 1)
+        observe(model, 0, 0.0, 0, True)
+        sweep(model, Queue.empty(1), np.zeros((1, 1)), 0.9, 1, 0, 1)
 
     def step(self, transition: Transition) -> None:
         """Count the transition and plan. After a truncation, the next value counts."""
@@ -79,7 +88,9 @@ class PrioritizedSweeping(Tabular):
         cell = s * self.action_space.n + a
         before = self.table[s, a]
         self._model = self._model.with_room()
-        observe(self._model, cell, transition.reward, next_s, transition.terminated)
+        # Other types of numbers would be compiled again.
+        reward = float(transition.reward)
+        observe(self._model, cell, reward, next_s, bool(transition.terminated))
         self._plan(cell)
         self._recent.append((before, self.table[s, a], 1.0))
         self._seen += 1

@@ -20,9 +20,7 @@ from esbas.learners import (
     DoubleQ,
     ExpectedSARSA,
     PersistentRandom,
-    PrioritizedSweeping,
     QLambda,
-    RMax,
     TabularQ,
 )
 from esbas.learners.d3rlpy import names as d3_names
@@ -167,6 +165,25 @@ def _of_table(
     )
 
 
+def _of_table_with_model(title: str, class_name: str) -> AlgorithmSpec:
+    """Return the description of a table that is compiled, and imported when it is used."""
+
+    def find_class() -> Any:
+        return getattr(learners, class_name)
+
+    def make(context: BuildContext, name: str, **options: Any) -> Learner:
+        return _tabular(find_class(), context, name, **options)
+
+    return AlgorithmSpec(
+        title=title,
+        actions=(DISCRETE,),
+        observations=(DISCRETE,),
+        signature=find_class,
+        make=make,
+        reserved=("name", "states", "actions"),
+    )
+
+
 def _no_options() -> None:
     """Serve as the signature of algorithms without options."""
 
@@ -184,8 +201,8 @@ _BUILT_IN: dict[str, AlgorithmSpec] = {
     "q_lambda": _of_table("Q(lambda)", QLambda),
     "expected_sarsa": _of_table("expected SARSA", ExpectedSARSA),
     "bonus_q": _of_table("bonus Q", BonusQ),
-    "prioritized_sweeping": _of_table("prioritized sweeping", PrioritizedSweeping),
-    "r_max": _of_table("R-max", RMax),
+    "prioritized_sweeping": _of_table_with_model("prioritized sweeping", "PrioritizedSweeping"),
+    "r_max": _of_table_with_model("R-max", "RMax"),
     "fqi": AlgorithmSpec(
         title="FQI",
         actions=(DISCRETE,),
@@ -265,16 +282,18 @@ def algorithm_name(learner_class: type[Any]) -> str | None:
         ExpectedSARSA: "expected_sarsa",
         BonusQ: "bonus_q",
         PersistentRandom: "persistent_random",
-        PrioritizedSweeping: "prioritized_sweeping",
-        RMax: "r_max",
     }
     if learner_class in names:
         return names[learner_class]
-    # These two are compared by name, because importing them takes long.
-    if package == "esbas" and learner_class.__name__ == "DQN":
-        return "dqn"
-    if package == "esbas" and learner_class.__name__ == "FittedQ":
-        return "fqi"
+    # These are compared by name, because importing them takes long.
+    slow = {
+        "DQN": "dqn",
+        "FittedQ": "fqi",
+        "PrioritizedSweeping": "prioritized_sweeping",
+        "RMax": "r_max",
+    }
+    if package == "esbas" and learner_class.__name__ in slow:
+        return slow[learner_class.__name__]
     for name in ALGORITHMS:
         if ALGORITHMS.find(name) is learner_class:
             return name
