@@ -223,8 +223,8 @@ def test_a_training_without_ends_keeps_what_was_learnt(tmp_path, monkeypatch, ca
     assert "Episode 1 has not ended after 1,500 steps" in shown.err
     assert "give --max-episode-steps 1000" in shown.err
     assert "Episode 1 was cut after 3,000 steps" in shown.err
-    # 3,000 / 4 * 0.6 steps of the race, for two episodes of each of two learners.
-    assert "fresh episodes, each cut after 112 steps" in shown.out
+    # 3,000 / 2 * 0.6 steps of the race, for two episodes of each of two learners.
+    assert "fresh episodes, each cut after 225 steps" in shown.out
     assert lengths(out) == [3000]
     assert (out / "report.html").is_file()
     assert (out / "runs" / "seed-0" / "best.npz").is_file()

@@ -204,7 +204,7 @@ class TrainingConfig(RunOptions):
     learning. The best one is kept. Default: only at the end."""
     eval_episodes: int = decisive(10)
     """Episodes per learner in an evaluation, if the steps for it allow it. At the end, learners
-    that may be the best play more, in at most a quarter of the training's steps."""
+    that may be the best play more, in at most half of the training's steps."""
     start_from: PathOption = decisive(None)
     """The folder of an earlier training: learners with the same name and algorithm start from what
     was learnt there. Default: none."""

@@ -50,7 +50,7 @@ from esbas.training.runs.plan import Plan
 SELECTION = "evaluation in training"
 RACE = "race at the end of a training"
 FRESH = "best policy"
-END_SHARE = 0.25  # of the training's steps may be taken by the evaluation at its end, in all
+END_SHARE = 0.5  # of the training's steps may be taken by the evaluation at its end, in all
 # Parts of these steps; what is left of them is for scoring the best policy again:
 RACE_PART = 0.6  # to find the best learner
 DUEL_PART = 0.2  # to compare it with the best policy of earlier evaluations
