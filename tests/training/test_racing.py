@@ -160,11 +160,12 @@ def test_with_very_few_steps_only_those_with_most_control_race() -> None:
 
 
 def test_two_episodes_are_not_enough_to_overrule_the_selector() -> None:
-    """The difference is one standard error of two episodes, which Student's 1.84 exceeds."""
-    assert _Difference(mean=1.5, error=1.0, episodes=2).is_tie
-    assert not _Difference(mean=1.5, error=1.0, episodes=6).is_tie
-    assert not _Difference(mean=1.9, error=1.0, episodes=2).is_tie
-    assert _Difference(mean=1.0, error=1.0, episodes=1000).is_tie
+    """Half a standard error of two episodes is 0.69 of it by Student's distribution."""
+    assert _Difference(mean=0.6, error=1.0, episodes=2).is_tie
+    assert not _Difference(mean=0.6, error=1.0, episodes=6).is_tie
+    assert not _Difference(mean=0.7, error=1.0, episodes=2).is_tie
+    assert _Difference(mean=0.5, error=1.0, episodes=1000).is_tie
+    assert not _Difference(mean=0.51, error=1.0, episodes=1000).is_tie
     assert _Difference(mean=9.0, error=math.inf, episodes=1).is_tie
 
 

@@ -10,10 +10,11 @@ episode, which vary less than the values themselves.
   seen more episodes of it than an evaluation can afford.
 - The race ends when one policy is left, or when the others are as good as the leader, or when the
   steps are used up.
-- Of policies that are within one standard error of the leader, the one with the largest share of
-  control wins (the one-standard-error rule of Breiman et al., 1984, with the selector's trust
-  instead of simplicity). With few episodes, a standard error is itself uncertain, so it is that of
-  Student's distribution: 1.8 for two episodes, 1.1 for six.
+- Of policies that are within half a standard error of the leader, the one with the largest share of
+  control wins (as in the one-standard-error rule of Breiman et al., 1984, with the selector's trust
+  instead of simplicity; with a whole one, the better of two finalists lost more often). With few
+  episodes, a standard error is itself uncertain, so it is that of Student's distribution: 0.69 of
+  it for two episodes, 0.53 for six.
 - If the steps are too few for an episode of every policy, only those with the largest shares of
   control race. Otherwise those with short episodes would win, because all others are cut.
 """
@@ -27,7 +28,7 @@ from scipy.special import stdtrit
 
 from esbas.training.policies.scoring import Scorer
 
-ONE_ERROR = 0.8413  # one-sided: the chance that a normal variable is below one standard deviation
+TIE = 0.6915  # one-sided: the chance that a normal variable is below half a standard deviation
 CONFIDENCE = 0.995  # one-sided, of leaving the race; high, because it is tested many times
 FEWEST = 5  # episodes before a policy leaves the race because it is worse beyond doubt
 FEWEST_EQUAL = 20  # episodes before policies count as equally good
@@ -57,8 +58,8 @@ class _Difference:
 
     @property
     def is_tie(self) -> bool:
-        """Whether the difference is within one standard error."""
-        return self.mean <= self._half_width(ONE_ERROR)
+        """Whether the difference is within half a standard error."""
+        return self.mean <= self._half_width(TIE)
 
     def _half_width(self, confidence: float) -> float:
         if self.episodes < 2:
