@@ -79,6 +79,7 @@ def test_counting_and_the_approximation_agree_where_they_meet(
 
 def test_the_smallest_possible_value() -> None:
     assert least_p(3, 3) == p_larger([4.0, 5.0, 6.0], [1.0, 2.0, 3.0]) == 1 / 20
+    assert least_p(100_000, 5_000) == 0.0  # there are more orders than a float can count
     assert least_p(25, 25) == pytest.approx(p_larger(np.arange(25) + 25.0, np.arange(25.0)))
 
 

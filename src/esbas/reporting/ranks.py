@@ -46,7 +46,9 @@ def least_p(count: int, other: int) -> float:
     >>> least_p(2, 3)
     0.1
     """
-    return 1.0 / math.comb(count + other, count)
+    orders = math.comb(count + other, count)
+    # Beyond this, it is too large for a float.
+    return 1.0 / orders if orders < 10**300 else 0.0
 
 
 def _doubled_ranks(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
