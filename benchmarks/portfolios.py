@@ -308,6 +308,7 @@ def rows(*, aside: bool = False) -> list[dict[str, Any]]:
                 "now": then + difference,
                 "difference": difference,
                 "interval": _interval(differences),
+                "best alone": _best_alone(name),
                 "best": best,
                 "gain": difference / (best - chance),
                 "ratio": (then + difference - chance) / (then - chance),
@@ -331,22 +332,22 @@ def _best_alone(name: str) -> float:
 
 def table(*, aside: bool = False) -> str:
     """Return the results as a Markdown table, see `rows`."""
-    lines = [
-        (
-            "| environment | steps | seeds | random | before | now | difference "
-            "| greedy before | greedy now |"
-        ),
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    header = ["environment", "steps", "seeds", "random", "before", "now", "difference"]
+    header += ["best learner alone", "greedy before", "greedy now"]
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     for row in rows(aside=aside):
-        steps = f"{TASKS[row['task']].steps:,}"
-        difference = f"{row['difference']:+.3g} ± {row['interval']:.2g}"
-        numbers = [row["random"], row["before"], row["now"]]
-        greedy = [row["greedy before"], row["greedy now"]]
-        cells = [row["task"], steps, str(row["seeds"]), *(f"{each:.3g}" for each in numbers)]
-        cells += [difference, *(f"{each:.3g}" for each in greedy)]
+        cells = [row["task"], f"{TASKS[row['task']].steps:,}", str(row["seeds"])]
+        cells += [_shown(row[key]) for key in ("random", "before", "now")]
+        cells.append(f"{row['difference']:+.3g} ± {row['interval']:.2g}")
+        cells += [_shown(row[key]) for key in ("best alone", "greedy before", "greedy now")]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _shown(value: float) -> str:
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def verdicts() -> list[str]:
