@@ -441,3 +441,11 @@ def test_bad_input_raises_a_clear_error(
 ) -> None:
     with pytest.raises(error, match=sentence):
         DQN("it", replay=memory(), **options)
+
+
+def test_an_observation_that_is_not_finite_is_no_divergence():
+    env = gym.make("CartPole-v1")
+    learner = DQN.for_env(env)
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidValueError, match="Observations must be finite"):
+        learner.greedy_policy().act(np.array([0.0, np.nan, 0.0, 0.0], np.float32), rng)

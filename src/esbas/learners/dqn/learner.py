@@ -9,7 +9,7 @@ from esbas import seeding
 from esbas._internal import schema, spaces
 from esbas._internal.columns import Array
 from esbas._internal.schema import ArrayOf
-from esbas.errors import DivergenceError, SpaceError, require, unknown
+from esbas.errors import DivergenceError, InvalidValueError, SpaceError, require, unknown
 from esbas.learners import schedules
 from esbas.learners.count_bonus import check_bonus
 from esbas.learners.dqn.group import Hyperparameters
@@ -246,14 +246,25 @@ class DQN(Named):
     def values(self, observation: Any) -> Array:
         """Return the values of all actions, (A,)."""
         values = self._group.values(self._index, observation)
-        self._check(bool(np.isfinite(values).all()))
+        self._check_values(values, observation)
         return values
 
     def batch_values(self, observations: Array) -> Array:
         """Return the values of all actions, (N, A), from one forward pass."""
         values = self._group.batch_values(self._index, observations)
-        self._check(bool(np.isfinite(values).all()))
+        self._check_values(values, observations)
         return values
+
+    def _check_values(self, values: Array, observations: Any) -> None:
+        """Raise an error if values are not finite, which may be due to the observations."""
+        if np.isfinite(values).all():
+            return
+        if not np.isfinite(np.asarray(observations, np.float64)).all():
+            raise InvalidValueError(
+                f"Observations must be finite, but DQN {self.name!r} got "
+                f"{schema.short(observations)}: fix what observes."
+            )
+        self._check(False)
 
     def step(self, transition: Transition) -> None:
         """Store the transition, unless another learner has done so, and train when it is due."""

@@ -25,8 +25,8 @@ MANY = 100  # episodes from which on an interval is shown, however wide it is
 WIDE = 0.5  # with fewer, it is not shown if half of its width is more than this share of its scale
 HEADER = ("learner", "mean of its last evaluation", "min", "max", "episodes")
 ADVICE = (
-    "Try more steps, other learners, more exploration, "
-    "or rewards that lead towards the goal (a wrapper)."
+    "Try more steps, other learners, more exploration, --normalize-observations if their "
+    "components have very different sizes, or rewards that lead towards the goal (a wrapper)."
 )
 
 
