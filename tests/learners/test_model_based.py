@@ -253,3 +253,13 @@ def test_a_state_that_does_not_fit_is_refused(kind, part, name, value):
 def test_wrong_options(kind, options, sentence):
     with pytest.raises(InvalidValueError, match=sentence):
         made(kind, **options)
+
+
+def test_rewards_that_keep_growing_raise_the_optimism_rarely():
+    learner = made(RMax)
+    raised = set()
+    for number in range(1000):
+        learner.step(Transition(0, 0, 1.0 + number / 100, 1, False, True))
+        raised.add(learner.table[3, 1])
+    assert max(raised) >= 10.99 / (1 - 0.9)
+    assert len(raised) < 30

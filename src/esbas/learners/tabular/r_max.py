@@ -18,6 +18,7 @@ from esbas.learners.tabular.prioritized_sweeping import PrioritizedSweeping
 from esbas.learners.tabular.table import Exploration
 from esbas.trajectory import Transition
 
+GROWTH = 1.1  # of the largest reward, when a larger one is seen
 MOST_SWEEPS = 1_000  # over all values, when a policy without optimism is planned
 
 
@@ -46,7 +47,8 @@ class RMax(PrioritizedSweeping):
         states: see `Tabular`, also for the other arguments.
         planning_steps: how many values are computed after each transition, at most.
         known_after: m, the visits after which an action is known.
-        r_max: the largest reward that is possible. If a larger one is seen, it is used instead.
+        r_max: the largest reward that is possible. If a larger one is seen, it grows to that, or by
+            a tenth, whichever is more.
     """
 
     title = "R-max"
@@ -93,7 +95,8 @@ class RMax(PrioritizedSweeping):
         """Count the transition and plan. After a truncation, the next value counts."""
         self._loaded = None
         if transition.reward > self._r_max:
-            self._r_max = float(transition.reward)
+            # All values are computed again, so it grows by a tenth at least, and not often.
+            self._r_max = max(float(transition.reward), GROWTH * self._r_max)
             unknown = self._model.visits.reshape(self.table.shape) < self.known_after
             self.table[unknown] = self._r_max / (1 - self.gamma)
             for cell in np.flatnonzero(~unknown).tolist():

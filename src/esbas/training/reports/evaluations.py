@@ -80,9 +80,9 @@ class EvaluationSummary:
         """
         if not self._finished:
             return None
-        # Each run has two tests. If no learner learns, the chance that one of all says so is at
-        # most LEVEL.
-        level = LEVEL / (2 * len(self._runs))
+        # Each run has up to four tests. If no learner learns, the chance that one of all says so
+        # is at most LEVEL.
+        level = LEVEL / (4 * len(self._runs))
         can_tell = False
         for seed in self._runs:
             tests = self._tests(seed)
@@ -101,13 +101,17 @@ class EvaluationSummary:
         half = len(run) // 2  # of a short run, the end must not be its beginning
         if not half:
             return []
-        first = run.values[: min(_first_count(run.steps), half)]
         recent = max(recent_count(run.steps), SETTLED)
-        last = run.values[len(run) - min(recent, half) :]
-        tests = [(last, first)]
+        better = [run.values[len(run) - min(recent, half) :]]
         kept = self._kept.get(seed)
         if kept is not None and kept.rescored:
-            tests.append((np.array(kept.rescored), first))
+            better.append(np.array(kept.rescored))
+        tests = []
+        # Where much is learnt in the first tenth of the steps, only the very first episodes show
+        # what was there before.
+        for count in sorted({SETTLED, _first_count(run.steps)}):
+            first = run.values[: min(count, half)]
+            tests += [(values, first) for values in better]
         return tests
 
     def _p_better(self, values: Array, first: Array) -> float:
