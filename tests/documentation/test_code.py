@@ -39,6 +39,7 @@ AT_LEAST = {
     "overview.md": 2,
     "plugins.md": 10,
     "policies.md": 3,
+    "portfolios.md": 1,
     "python.md": 6,
     "selectors.md": 2,
     "service.md": 2,
