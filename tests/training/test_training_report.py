@@ -328,7 +328,7 @@ def test_learners_are_explained_by_their_options():
         "a deep Q-network; convolutions with 16, 32 filters and dense layers of 128 units.",
         (
             "a deep Q-network; 100 % of its actions are random at first, 5 % after 15,000 steps; "
-            "zeta: random actions are taken n times in a row, n with probability ∝ n^-2."
+            "ez-greedy: random actions are taken n times in a row, n with probability ∝ n^-2."
         ),
         (
             "R-max: a table with a model, which goes where it has not been; 1 % of its actions "

@@ -41,7 +41,7 @@ def explained(spec: LearnerSpec | MadeLearner) -> str:
     if "learning_rate" in spec.options:
         text += f", learning rate {in_words(spec.options['learning_rate'])}"
     others = _returns(spec) + _networks(spec.options) + _first_values(spec.options)
-    others += _exploration(spec.options) + _repetitions(spec.options) + _bonus(spec.options)
+    others += _exploration(spec.options) + _repetitions(spec) + _bonus(spec.options)
     return "; ".join([text, *others]) + "."
 
 
@@ -71,12 +71,15 @@ def _exploration(options: Mapping[str, Any]) -> list[str]:
     return []
 
 
-def _repetitions(options: Mapping[str, Any]) -> list[str]:
-    """Explain "zeta"."""
-    if options.get("zeta") is None:
+def _repetitions(spec: LearnerSpec | MadeLearner) -> list[str]:
+    """Explain "ez-greedy"."""
+    zeta = spec.options.get("zeta")
+    if zeta is None:
         return []
-    exponent = in_words(options["zeta"])
-    return [f"zeta: random actions are taken n times in a row, n with probability ∝ n^-{exponent}"]
+    text = f"random actions are taken n times in a row, n with probability ∝ n^-{in_words(zeta)}"
+    if spec.algorithm == "persistent_random":  # which does nothing else
+        return [text]
+    return [f"ez-greedy: {text}"]
 
 
 def _bonus(options: Mapping[str, Any]) -> list[str]:
